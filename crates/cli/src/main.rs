@@ -1,0 +1,3 @@
+//! The `cupo` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The policy file of the Cupo rate limiter: YAML with positions and hints.

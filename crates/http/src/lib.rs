@@ -1,0 +1,1 @@
+//! HTTP semantics of the Cupo rate limiter: headers, problem bodies, client address.

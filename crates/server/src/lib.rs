@@ -1,0 +1,1 @@
+//! The Cupo gateway: a reverse proxy that enforces a policy.

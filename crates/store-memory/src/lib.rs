@@ -1,0 +1,1 @@
+//! The in-memory store of the Cupo rate limiter: sharded, bounded, exact.

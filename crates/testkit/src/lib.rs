@@ -1,0 +1,1 @@
+//! Dev-only: conformance suite, reference models, strategies.

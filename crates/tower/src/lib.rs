@@ -1,0 +1,1 @@
+//! A tower layer that enforces a Cupo policy.
