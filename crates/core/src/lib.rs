@@ -1,1 +1,31 @@
-//! The vocabulary and all the thinking of the Cupo rate limiter: algorithms, keys, policy, engine. No I/O.
+//! The vocabulary and all the thinking of the Cupo rate limiter: algorithms, keys, policy, engine.
+//!
+//! This crate does no I/O, needs no runtime, knows no HTTP and never reads the system clock outside [`clock`]: time, state
+//! and randomness are arguments. What the words mean:
+//!
+//! | word | type |
+//! |---|---|
+//! | limit | [`Limit`]: an [`Algorithm`] with its numbers |
+//! | decision | [`Decision`]: the answer for one rule, with its [`Verdict`] |
+
+#![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects)]
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
+pub mod algorithm;
+pub mod clock;
+mod decision;
+mod limit;
+pub mod number;
+mod rate;
+mod time;
+
+pub use algorithm::{Algorithm, Change, Params, State};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use decision::{Decision, Verdict};
+pub use limit::{Limit, LimitError};
+pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
+pub use time::{Resolution, Timestamp};

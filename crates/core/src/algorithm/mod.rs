@@ -1,0 +1,213 @@
+//! The five algorithms: pure functions from parameters, state, instant and cost to a decision and a change of state.
+//!
+//! Each file holds one algorithm: its `Params` and `State`, `decide` and `expires_at`. None knows a clock, a key, a
+//! store, a log or a metric. All numbers are whole ticks and units inside the domain of [`crate::number`], which
+//! [`Limit`](crate::Limit), the only constructor of parameters, guarantees. Differences clamp at zero by intent; sums and
+//! products never reach a bound.
+
+#![deny(clippy::arithmetic_side_effects)]
+
+pub mod fixed_window;
+pub mod leaky_bucket;
+pub mod sliding_window_counter;
+pub mod sliding_window_log;
+pub mod token_bucket;
+
+use core::fmt;
+
+use crate::decision::{Decision, Verdict};
+
+/// The algorithms by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// See [`fixed_window`].
+    FixedWindow,
+    /// See [`sliding_window_log`].
+    SlidingWindowLog,
+    /// See [`sliding_window_counter`].
+    SlidingWindowCounter,
+    /// See [`token_bucket`].
+    TokenBucket,
+    /// See [`leaky_bucket`].
+    LeakyBucket,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 5] = [
+        Self::FixedWindow,
+        Self::SlidingWindowLog,
+        Self::SlidingWindowCounter,
+        Self::TokenBucket,
+        Self::LeakyBucket,
+    ];
+
+    /// The name in policies, metrics and documents, such as `token_bucket`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FixedWindow => "fixed_window",
+            Self::SlidingWindowLog => "sliding_window_log",
+            Self::SlidingWindowCounter => "sliding_window_counter",
+            Self::TokenBucket => "token_bucket",
+            Self::LeakyBucket => "leaky_bucket",
+        }
+    }
+
+    /// The algorithm called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|a| a.name() == name)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The numbers of a limit, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Params {
+    /// See [`fixed_window`].
+    FixedWindow(fixed_window::Params),
+    /// See [`sliding_window_log`].
+    SlidingWindowLog(sliding_window_log::Params),
+    /// See [`sliding_window_counter`].
+    SlidingWindowCounter(sliding_window_counter::Params),
+    /// See [`token_bucket`].
+    TokenBucket(token_bucket::Params),
+    /// See [`leaky_bucket`].
+    LeakyBucket(leaky_bucket::Params),
+}
+
+/// What a store keeps for a key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum State {
+    /// See [`fixed_window`].
+    FixedWindow(fixed_window::State),
+    /// See [`sliding_window_log`].
+    SlidingWindowLog(sliding_window_log::State),
+    /// See [`sliding_window_counter`].
+    SlidingWindowCounter(sliding_window_counter::State),
+    /// See [`token_bucket`].
+    TokenBucket(token_bucket::State),
+    /// See [`leaky_bucket`].
+    LeakyBucket(leaky_bucket::State),
+}
+
+/// What a decision does to the state, once the whole check is admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Nothing: a denial or a peek.
+    Keep,
+    /// The state becomes this one.
+    FixedWindow(fixed_window::State),
+    /// The state becomes this one.
+    SlidingWindowCounter(sliding_window_counter::State),
+    /// The state becomes this one.
+    TokenBucket(token_bucket::State),
+    /// The state becomes this one.
+    LeakyBucket(leaky_bucket::State),
+    /// The log drops what has expired and gains this entry.
+    SlidingWindowLog(sliding_window_log::Entry),
+}
+
+impl Params {
+    /// The algorithm these numbers are for.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        match self {
+            Self::FixedWindow(_) => Algorithm::FixedWindow,
+            Self::SlidingWindowLog(_) => Algorithm::SlidingWindowLog,
+            Self::SlidingWindowCounter(_) => Algorithm::SlidingWindowCounter,
+            Self::TokenBucket(_) => Algorithm::TokenBucket,
+            Self::LeakyBucket(_) => Algorithm::LeakyBucket,
+        }
+    }
+
+    /// Decides a request of `cost` units at tick `now`. A `state` of another algorithm counts as absent.
+    #[must_use]
+    pub fn decide(&self, state: Option<&State>, now: u64, cost: u64) -> (Decision<u64>, Change) {
+        match (self, state) {
+            (Self::FixedWindow(p), Some(State::FixedWindow(s))) => {
+                wrap(fixed_window::decide(p, Some(s), now, cost))
+            }
+            (Self::FixedWindow(p), _) => wrap(fixed_window::decide(p, None, now, cost)),
+            (Self::SlidingWindowLog(p), Some(State::SlidingWindowLog(s))) => {
+                wrap(sliding_window_log::decide(p, Some(s), now, cost))
+            }
+            (Self::SlidingWindowLog(p), _) => wrap(sliding_window_log::decide(p, None, now, cost)),
+            (Self::SlidingWindowCounter(p), Some(State::SlidingWindowCounter(s))) => {
+                wrap(sliding_window_counter::decide(p, Some(s), now, cost))
+            }
+            (Self::SlidingWindowCounter(p), _) => wrap(sliding_window_counter::decide(p, None, now, cost)),
+            (Self::TokenBucket(p), Some(State::TokenBucket(s))) => {
+                wrap(token_bucket::decide(p, Some(s), now, cost))
+            }
+            (Self::TokenBucket(p), _) => wrap(token_bucket::decide(p, None, now, cost)),
+            (Self::LeakyBucket(p), Some(State::LeakyBucket(s))) => {
+                wrap(leaky_bucket::decide(p, Some(s), now, cost))
+            }
+            (Self::LeakyBucket(p), _) => wrap(leaky_bucket::decide(p, None, now, cost)),
+        }
+    }
+
+    /// The tick from which on `state` decides like no state at all; 0 for a state of another algorithm.
+    #[must_use]
+    pub fn expires_at(&self, state: &State) -> u64 {
+        match (self, state) {
+            (Self::FixedWindow(p), State::FixedWindow(s)) => fixed_window::expires_at(p, s),
+            (Self::SlidingWindowLog(p), State::SlidingWindowLog(s)) => sliding_window_log::expires_at(p, s),
+            (Self::SlidingWindowCounter(p), State::SlidingWindowCounter(s)) => {
+                sliding_window_counter::expires_at(p, s)
+            }
+            (Self::TokenBucket(p), State::TokenBucket(s)) => token_bucket::expires_at(p, s),
+            (Self::LeakyBucket(p), State::LeakyBucket(s)) => leaky_bucket::expires_at(p, s),
+            _ => 0,
+        }
+    }
+
+    /// Carries out `change` on the state of a key.
+    pub fn apply(&self, state: &mut Option<State>, change: Change) {
+        *state = Some(match change {
+            Change::Keep => return,
+            Change::FixedWindow(s) => State::FixedWindow(s),
+            Change::SlidingWindowCounter(s) => State::SlidingWindowCounter(s),
+            Change::TokenBucket(s) => State::TokenBucket(s),
+            Change::LeakyBucket(s) => State::LeakyBucket(s),
+            Change::SlidingWindowLog(entry) => {
+                let Self::SlidingWindowLog(params) = self else { return };
+                let mut log = match state.take() {
+                    Some(State::SlidingWindowLog(log)) => log,
+                    _ => sliding_window_log::State::default(),
+                };
+                log.append(params, entry);
+                State::SlidingWindowLog(log)
+            }
+        });
+    }
+}
+
+fn wrap<S: Into<Change>>((decision, next): (Decision<u64>, Option<S>)) -> (Decision<u64>, Change) {
+    (decision, next.map_or(Change::Keep, Into::into))
+}
+
+macro_rules! change_from {
+    ($($variant:ident($state:ty)),*) => { $(impl From<$state> for Change {
+        fn from(state: $state) -> Self { Self::$variant(state) }
+    })* };
+}
+change_from!(
+    FixedWindow(fixed_window::State),
+    SlidingWindowCounter(sliding_window_counter::State),
+    TokenBucket(token_bucket::State),
+    LeakyBucket(leaky_bucket::State),
+    SlidingWindowLog(sliding_window_log::Entry)
+);
+
+/// The decision of an algorithm that never delays.
+const fn decision(verdict: Verdict<u64>, limit: u64, remaining: u64, reset_after: u64) -> Decision<u64> {
+    Decision { verdict, limit, remaining, reset_after, delay: 0 }
+}

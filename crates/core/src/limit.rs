@@ -1,0 +1,270 @@
+//! A limit: an algorithm with its numbers, inside the number domain.
+
+use core::fmt;
+use core::time::Duration;
+
+use thiserror::Error;
+
+use crate::algorithm::{
+    Algorithm, Change, Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
+    token_bucket,
+};
+use crate::decision::Decision;
+use crate::number::{DOMAIN, MAX_SPAN, ceil_div, floor_div, gcd, product, sum};
+use crate::rate::{DisplayDuration, Rate};
+use crate::time::{Resolution, Timestamp};
+
+/// An algorithm with its numbers. The constructors are the only gate: a `Limit` that exists stays inside the number
+/// domain for every instant and cost.
+///
+/// ```
+/// use core::time::Duration;
+/// use cupo_core::{Limit, Rate, Timestamp};
+///
+/// let limit = Limit::token_bucket(5, Rate::new(2, Duration::from_secs(1)))?;
+/// let (decision, _change) = limit.decide(None, Timestamp::EPOCH, 1);
+/// assert!(decision.is_admitted());
+/// assert_eq!(decision.remaining, 4);
+/// # Ok::<(), cupo_core::LimitError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Limit {
+    params: Params,
+    resolution: Resolution,
+}
+
+/// Why numbers make no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LimitError {
+    /// The window or the period of a rate is zero.
+    #[error("{algorithm}: a window or period of zero holds no limit; write a length above zero")]
+    ZeroPeriod {
+        /// The algorithm that was asked for.
+        algorithm: Algorithm,
+    },
+    /// A bucket with room for tokens that never gets any.
+    #[error(
+        "{algorithm}: capacity {capacity} with a refill of 0 never fills again; write a refill of at least 1, or capacity 0 to block everything"
+    )]
+    NeverRefills {
+        /// The algorithm that was asked for.
+        algorithm: Algorithm,
+        /// The capacity that was asked for.
+        capacity: u64,
+    },
+    /// The numbers are too large to be exact, in microseconds and in milliseconds.
+    #[error("{algorithm}: {units} units over {} cannot be counted exactly: their product has to stay below 2^53 ({bound}) in whole milliseconds; lower the units or shorten the time", DisplayDuration(*.period))]
+    OutOfDomain {
+        /// The algorithm that was asked for.
+        algorithm: Algorithm,
+        /// The larger of the numbers of units.
+        units: u64,
+        /// The window or period.
+        period: Duration,
+        /// The bound, 2^53.
+        bound: u64,
+    },
+}
+
+impl Limit {
+    /// At most `count` units in each `window` aligned to the Unix epoch.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the window is zero or the numbers leave the domain.
+    pub fn fixed_window(count: u64, window: Duration) -> Result<Self, LimitError> {
+        Self::gate(Algorithm::FixedWindow, count, window, |window| {
+            (count < DOMAIN).then_some(Params::FixedWindow(fixed_window::Params { count, window }))
+        })
+    }
+
+    /// At most `count` units in any interval of length `window`, exactly.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the window is zero or the numbers leave the domain.
+    pub fn sliding_window_log(count: u64, window: Duration) -> Result<Self, LimitError> {
+        Self::gate(Algorithm::SlidingWindowLog, count, window, |window| {
+            (count < DOMAIN).then_some(Params::SlidingWindowLog(sliding_window_log::Params { count, window }))
+        })
+    }
+
+    /// At most about `count` units in any interval of length `window`, in constant space. The default.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the window is zero or the numbers leave the domain.
+    pub fn sliding_window_counter(count: u64, window: Duration) -> Result<Self, LimitError> {
+        Self::gate(Algorithm::SlidingWindowCounter, count, window, |window| {
+            product(count.checked_add(1)?, window)?;
+            Some(Params::SlidingWindowCounter(sliding_window_counter::Params { count, window }))
+        })
+    }
+
+    /// A burst of `capacity` units, refilled continuously at `refill`.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the period is zero, nothing refills, or the numbers leave the domain.
+    pub fn token_bucket(capacity: u64, refill: Rate) -> Result<Self, LimitError> {
+        let algorithm = Algorithm::TokenBucket;
+        if refill.count == 0 && capacity > 0 {
+            return Err(LimitError::NeverRefills { algorithm, capacity });
+        }
+        Self::gate(algorithm, capacity.max(refill.count), refill.period, |period| {
+            let (refill, period) = lowest_terms(refill.count, period);
+            let full = product(capacity, period)?;
+            sum(product(full, 2)?, refill)?;
+            spans(full, refill)?;
+            Some(Params::TokenBucket(token_bucket::Params { capacity, refill, period }))
+        })
+    }
+
+    /// Evenly spaced at `rate`, with at most `queue` units waiting.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the period is zero or the numbers leave the domain.
+    pub fn leaky_bucket(rate: Rate, queue: u64) -> Result<Self, LimitError> {
+        Self::gate(Algorithm::LeakyBucket, queue.saturating_add(1).max(rate.count), rate.period, |period| {
+            let (rate, period) = lowest_terms(rate.count, period);
+            let full = product(queue.checked_add(1)?, period)?;
+            sum(product(full, 2)?, rate)?;
+            spans(full, rate)?;
+            Some(Params::LeakyBucket(leaky_bucket::Params { rate, period, queue }))
+        })
+    }
+
+    /// The parameters in the finest tick that holds them.
+    fn gate(
+        algorithm: Algorithm,
+        units: u64,
+        period: Duration,
+        params: impl Fn(u64) -> Option<Params>,
+    ) -> Result<Self, LimitError> {
+        if period.is_zero() {
+            return Err(LimitError::ZeroPeriod { algorithm });
+        }
+        [Resolution::Micros, Resolution::Millis]
+            .into_iter()
+            .find_map(|resolution| {
+                let ticks = resolution.ticks(period).filter(|&t| t > 0 && t <= MAX_SPAN)?;
+                Some(Self { params: params(ticks)?, resolution })
+            })
+            .ok_or(LimitError::OutOfDomain { algorithm, units, period, bound: DOMAIN })
+    }
+
+    /// The algorithm.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        self.params.algorithm()
+    }
+
+    /// The numbers, in ticks of [`resolution`](Self::resolution).
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The tick that the numbers are counted in.
+    #[must_use]
+    pub const fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+
+    /// The most units that the limit can hold: what `X-RateLimit-Limit` shows, and the highest cost that is not
+    /// [`Impossible`](crate::Verdict::Impossible).
+    #[must_use]
+    pub const fn quota(&self) -> u64 {
+        match &self.params {
+            Params::FixedWindow(p) => p.count,
+            Params::SlidingWindowLog(p) => p.count,
+            Params::SlidingWindowCounter(p) => p.count,
+            Params::TokenBucket(p) => p.capacity,
+            Params::LeakyBucket(p) => p.places(),
+        }
+    }
+
+    /// The time over which the quota is granted: the window, or the time in which an empty bucket becomes whole.
+    #[must_use]
+    pub const fn window(&self) -> Duration {
+        let ticks = match &self.params {
+            Params::FixedWindow(p) => p.window,
+            Params::SlidingWindowLog(p) => p.window,
+            Params::SlidingWindowCounter(p) => p.window,
+            Params::TokenBucket(p) => ceil_div(p.capacity.saturating_mul(p.period), p.refill),
+            Params::LeakyBucket(p) => ceil_div(p.places().saturating_mul(p.period), p.rate),
+        };
+        self.resolution.span(ticks)
+    }
+
+    /// Decides a request of `cost` units at `now`. A `state` of another algorithm counts as absent.
+    #[must_use]
+    pub fn decide(&self, state: Option<&State>, now: Timestamp, cost: u64) -> (Decision, Change) {
+        let (decision, change) = self.params.decide(state, self.resolution.tick(now), cost);
+        (self.in_time(decision), change)
+    }
+
+    /// Takes back the slot of a delayed request that was cancelled at `now`. `end` is the instant of its decision plus
+    /// its `reset_after`. [`Change::Keep`] where the slot has passed or somebody has queued behind it, and for every
+    /// algorithm that does not delay.
+    #[must_use]
+    pub fn cancel(&self, state: Option<&State>, now: Timestamp, cost: u64, end: Timestamp) -> Change {
+        let (Params::LeakyBucket(params), Some(State::LeakyBucket(state))) = (&self.params, state) else {
+            return Change::Keep;
+        };
+        let tick = |at| self.resolution.tick(at);
+        leaky_bucket::cancel(params, state, tick(now), cost, tick(end))
+            .map_or(Change::Keep, Change::LeakyBucket)
+    }
+
+    /// The instant from which on `state` decides like no state at all.
+    #[must_use]
+    pub fn expires_at(&self, state: &State) -> Timestamp {
+        self.resolution.instant(self.params.expires_at(state))
+    }
+
+    /// Carries out `change` on the state of a key.
+    pub fn apply(&self, state: &mut Option<State>, change: Change) {
+        self.params.apply(state, change);
+    }
+
+    fn in_time(&self, ticks: Decision<u64>) -> Decision {
+        let span = |t| self.resolution.span(t);
+        Decision {
+            verdict: ticks.verdict.map(span),
+            limit: ticks.limit,
+            remaining: ticks.remaining,
+            reset_after: span(ticks.reset_after),
+            delay: span(ticks.delay),
+        }
+    }
+}
+
+/// A fraction in lowest terms, which reaches furthest inside the domain.
+fn lowest_terms(count: u64, period: u64) -> (u64, u64) {
+    let divisor = gcd(count, period);
+    (floor_div(count, divisor), floor_div(period, divisor))
+}
+
+/// The time in which `rate` parts per tick make up `parts`, if it is inside the domain.
+fn spans(parts: u64, rate: u64) -> Option<u64> {
+    Some(ceil_div(parts, rate)).filter(|&t| t <= MAX_SPAN)
+}
+
+impl fmt::Display for Limit {
+    /// The limit in one line, such as `token_bucket, capacity 20, refill 10 per 1s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = |t| DisplayDuration(self.resolution.span(t));
+        write!(f, "{}, ", self.algorithm())?;
+        match &self.params {
+            Params::FixedWindow(p) => write!(f, "{} per {}", p.count, span(p.window)),
+            Params::SlidingWindowLog(p) => write!(f, "{} per {}", p.count, span(p.window)),
+            Params::SlidingWindowCounter(p) => write!(f, "{} per {}", p.count, span(p.window)),
+            Params::TokenBucket(p) => {
+                write!(f, "capacity {}, refill {} per {}", p.capacity, p.refill, span(p.period))
+            }
+            Params::LeakyBucket(p) => write!(f, "rate {} per {}, queue {}", p.rate, span(p.period), p.queue),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "limit_tests.rs"]
+mod tests;
