@@ -6,6 +6,9 @@
 //! | word | type |
 //! |---|---|
 //! | limit | [`Limit`]: an [`Algorithm`] with its numbers |
+//! | key | [`Key`]: what is counted, as canonical bytes |
+//! | check | [`Check`]: the list of (key, limit, cost) that one request must pass |
+//! | store | [`Store`]: executes a check, all or nothing |
 //! | decision | [`Decision`]: the answer for one rule, with its [`Verdict`] |
 
 #![forbid(unsafe_code)]
@@ -16,16 +19,22 @@
 )]
 
 pub mod algorithm;
+mod check;
 pub mod clock;
 mod decision;
+mod key;
 mod limit;
 pub mod number;
 mod rate;
+mod store;
 mod time;
 
 pub use algorithm::{Algorithm, Change, Params, State};
+pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
+pub use key::{Key, KeyBuilder};
 pub use limit::{Limit, LimitError};
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
+pub use store::{Store, StoreError};
 pub use time::{Resolution, Timestamp};
