@@ -60,6 +60,12 @@ impl Check {
         Ok(())
     }
 
+    /// Adds an item whose key is known to be new.
+    pub(crate) fn push_new(&mut self, item: CheckItem) {
+        debug_assert!(self.items.iter().all(|other| other.key != item.key), "keys of different rules differ");
+        self.items.push(item);
+    }
+
     /// The items, in the order in which they were added.
     #[must_use]
     pub fn items(&self) -> &[CheckItem] {

@@ -9,6 +9,11 @@
 //! | key | [`Key`]: what is counted, as canonical bytes |
 //! | check | [`Check`]: the list of (key, limit, cost) that one request must pass |
 //! | store | [`Store`]: executes a check, all or nothing |
+//! | rule | [`Rule`]: match, key, limit and action under a stable name |
+//! | policy | [`Policy`]: everything the operator wrote, compiled from a [`PolicySource`] |
+//! | attributes | [`Attributes`]: what may be asked of a request |
+//! | outcome | [`Outcome`]: the answer for a whole request |
+//! | engine | [`Engine`]: snapshot, check, store, fold, observe |
 //! | decision | [`Decision`]: the answer for one rule, with its [`Verdict`] |
 
 #![forbid(unsafe_code)]
@@ -19,22 +24,37 @@
 )]
 
 pub mod algorithm;
+mod attributes;
 mod check;
 pub mod clock;
 mod decision;
+mod engine;
 mod key;
 mod limit;
 pub mod number;
+mod observer;
+mod outcome;
+mod path;
+mod policy;
 mod rate;
 mod store;
 mod time;
 
 pub use algorithm::{Algorithm, Change, Params, State};
+pub use attributes::Attributes;
 pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
-pub use key::{Key, KeyBuilder};
+pub use engine::Engine;
+pub use key::{Key, KeyBuilder, KeySpec, KeySpecError, Kind};
 pub use limit::{Limit, LimitError};
+pub use observer::{Observer, Unobserved};
+pub use outcome::{Outcome, Ruling};
+pub use path::{Template, TemplateError, normalise};
+pub use policy::{
+    Action, MatchSource, OnMissing, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Route, Rule,
+    RuleSource, Trust,
+};
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use store::{Store, StoreError};
 pub use time::{Resolution, Timestamp};

@@ -1,5 +1,10 @@
-//! Keys: what a rule counts, as canonical bytes.
+//! Keys: what a rule counts, as canonical bytes, and how a policy says so.
 
 mod builder;
+mod kind;
+mod spec;
 
 pub use builder::{Key, KeyBuilder};
+pub(crate) use kind::Context;
+pub use kind::Kind;
+pub use spec::{KeySpec, KeySpecError};

@@ -1,0 +1,70 @@
+//! What may be asked of a request.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// What may be asked of a request. Every answer is optional: a door answers what it knows, and a rule says what a missing
+/// answer means.
+///
+/// Whoever implements it answers for the truth of it: `client` only from a vouched-for address, `user` only from a source that
+/// the caller cannot set.
+pub trait Attributes {
+    /// The client's address, after trusted proxies have been walked.
+    fn client(&self) -> Option<IpAddr> {
+        None
+    }
+
+    /// The API key as the caller sent it; it is hashed before it becomes part of a key.
+    fn api_key(&self) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+
+    /// The authenticated user.
+    fn user(&self) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+
+    /// The method, in upper case.
+    fn method(&self) -> Option<&str> {
+        None
+    }
+
+    /// The host, without port.
+    fn host(&self) -> Option<&str> {
+        None
+    }
+
+    /// The path as it came, without query.
+    fn path(&self) -> Option<&str> {
+        None
+    }
+
+    /// The value of a header; several lines are one value, joined by `, `. `name` is in lower case.
+    fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let _ = name;
+        None
+    }
+
+    /// The decoded value of a query parameter; several are one value, joined by `,`.
+    fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let _ = name;
+        None
+    }
+
+    /// The value of a cookie; the first of that name.
+    fn cookie(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let _ = name;
+        None
+    }
+
+    /// The value of a descriptor: what another program says of the request, by a name of its choice.
+    fn descriptor(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let _ = name;
+        None
+    }
+
+    /// What this request costs in multiples of a rule's cost; 0 is a peek.
+    fn cost(&self) -> u64 {
+        1
+    }
+}

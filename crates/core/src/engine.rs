@@ -1,0 +1,127 @@
+//! The engine: snapshot → check → store → fold → observe. Every door asks it, and nothing else decides.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use crate::attributes::Attributes;
+use crate::check::{Check, Executed};
+use crate::clock::{Clock, SystemClock};
+use crate::observer::{Observer, Unobserved};
+use crate::outcome::Outcome;
+use crate::policy::{Policy, Prepared};
+use crate::store::{Store, StoreError};
+use crate::time::Timestamp;
+
+/// A policy, the store that counts for it, a clock, and whoever observes. Share it by [`Arc`].
+#[derive(Debug)]
+pub struct Engine<S, C = SystemClock, O = Unobserved> {
+    policy: ArcSwap<Policy>,
+    store: S,
+    clock: C,
+    observer: O,
+}
+
+impl<S: Store> Engine<S> {
+    /// An engine on the system's clock that nobody observes.
+    pub fn new(policy: Arc<Policy>, store: S) -> Self {
+        Self { policy: ArcSwap::new(policy), store, clock: SystemClock::new(), observer: Unobserved }
+    }
+}
+
+impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
+    /// The same engine on another clock.
+    pub fn with_clock<D: Clock>(self, clock: D) -> Engine<S, D, O> {
+        Engine { policy: self.policy, store: self.store, clock, observer: self.observer }
+    }
+
+    /// The same engine with another observer.
+    pub fn with_observer<P: Observer>(self, observer: P) -> Engine<S, C, P> {
+        Engine { policy: self.policy, store: self.store, clock: self.clock, observer }
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> Arc<Policy> {
+        self.policy.load_full()
+    }
+
+    /// Puts another policy in force, whole. Requests in flight finish under the one they began with; counters stay with the
+    /// names of their rules.
+    pub fn swap_policy(&self, policy: Arc<Policy>) {
+        self.policy.store(policy);
+    }
+
+    /// The store.
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The clock.
+    pub const fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// Decides a request now.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not decide; the observer has been told.
+    pub async fn decide<A: Attributes + Sync + ?Sized>(&self, attributes: &A) -> Result<Outcome, StoreError> {
+        self.decide_at(attributes, self.clock.now()).await
+    }
+
+    /// Decides a request at `now`. A store with a clock of its own decides by that one.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not decide; the observer has been told.
+    pub async fn decide_at<A: Attributes + Sync + ?Sized>(
+        &self,
+        attributes: &A,
+        now: Timestamp,
+    ) -> Result<Outcome, StoreError> {
+        let policy = self.policy.load_full();
+        let outcome = match policy.prepare(attributes) {
+            Err(rule) => Outcome::lacking(policy, now, rule),
+            Ok(prepared) => {
+                let executed = self.execute(&prepared.check, now).await?;
+                let mut outcome = Outcome::fold(policy, &prepared, &executed);
+                if outcome.is_admitted() {
+                    self.watch(prepared, now, &mut outcome).await;
+                }
+                outcome
+            }
+        };
+        self.observer.decided(&outcome);
+        Ok(outcome)
+    }
+
+    async fn execute(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
+        if check.items().is_empty() {
+            return Ok(Executed { at: now, decisions: Default::default() });
+        }
+        self.store.check(check, now).await.inspect_err(|error| self.observer.store_failed(error))
+    }
+
+    /// Counts for the rules that only watch, each by itself, so that none hides another. A failure is observed and no more.
+    async fn watch(&self, prepared: Prepared, now: Timestamp, outcome: &mut Outcome) {
+        for (rule, item) in prepared.shadow {
+            let cost = item.cost;
+            let check = Check::one(item.key, item.limit, cost);
+            if let Ok(executed) = self.execute(&check, now).await {
+                for decision in executed.decisions {
+                    outcome.add_shadow(rule, cost, decision);
+                }
+            }
+        }
+    }
+
+    /// Gives back the slots of a delayed request that was cancelled, as far as nobody has queued behind it. A store failure
+    /// is observed; the slot then passes unused.
+    pub async fn cancel(&self, outcome: &Outcome) {
+        let now = self.clock.now();
+        for (item, end) in outcome.held() {
+            if let Err(error) = self.store.cancel(item, now, *end).await {
+                self.observer.store_failed(&error);
+            }
+        }
+    }
+}

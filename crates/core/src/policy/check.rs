@@ -1,0 +1,56 @@
+//! From a request to the checks that it must pass.
+
+use smallvec::SmallVec;
+
+use super::action::{Action, OnMissing};
+use super::route::Route;
+use super::{Policy, Rule};
+use crate::attributes::Attributes;
+use crate::check::{Check, CheckItem};
+use crate::key::Context;
+
+/// What a request has to pass.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// The check of all rules that are enforced.
+    pub(crate) check: Check,
+    /// The rule of each of its items, by index.
+    pub(crate) rules: SmallVec<[usize; 4]>,
+    /// The rules that only watch.
+    pub(crate) shadow: SmallVec<[(usize, CheckItem); 1]>,
+}
+
+impl Policy {
+    /// The checks for a request; as an error the index of a rule that refuses it for what it lacks.
+    pub(crate) fn prepare<A: Attributes + ?Sized>(&self, attributes: &A) -> Result<Prepared, usize> {
+        let path = if self.needs_path { attributes.path() } else { None };
+        let route = path.map(|path| Route::of(path, &self.templates));
+        let method = attributes.method();
+        let context = Context { ipv6_prefix: self.trust.ipv6_prefix, route: route.as_ref() };
+        let mut prepared = Prepared::default();
+        for (index, rule) in self.rules.iter().enumerate() {
+            if !rule.matcher.matches(method, route.as_ref()) {
+                continue;
+            }
+            match (rule.item(attributes, &context), rule.on_missing) {
+                (Some(item), _) if rule.action == Action::Shadow => prepared.shadow.push((index, item)),
+                (Some(item), _) => {
+                    prepared.check.push_new(item);
+                    prepared.rules.push(index);
+                }
+                (None, OnMissing::Deny) if rule.action != Action::Shadow => return Err(index),
+                (None, _) => {}
+            }
+        }
+        Ok(prepared)
+    }
+}
+
+impl Rule {
+    fn item<A: Attributes + ?Sized>(&self, attributes: &A, context: &Context<'_>) -> Option<CheckItem> {
+        let shared = self.on_missing == OnMissing::Shared;
+        let key = self.key.key(&self.prefix, attributes, context, shared)?;
+        // A product out of range is a cost that can never fit, which is what the bound says too.
+        Some(CheckItem { key, limit: self.limit, cost: self.cost.saturating_mul(attributes.cost()) })
+    }
+}

@@ -1,0 +1,87 @@
+//! What is wrong with a policy.
+
+use core::fmt;
+
+use thiserror::Error;
+
+use crate::path::TemplateError;
+
+/// Everything that is wrong with a policy; never empty.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct PolicyErrors(pub Vec<PolicyError>);
+
+impl fmt::Display for PolicyErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One thing that is wrong with a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{path}: {problem}")]
+pub struct PolicyError {
+    /// Where, such as `rules[2].match.path`.
+    pub path: String,
+    /// What, with what to do about it.
+    pub problem: Problem,
+}
+
+/// What can be wrong with a policy whose values are each well-formed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// There is no rule.
+    #[error("a policy without rules protects nothing; write at least one rule")]
+    NoRules,
+    /// The name is empty, too long, or has characters that headers cannot carry.
+    #[error("`{0}` is not a rule name; write 1 to 64 characters from a to z, A to Z, 0 to 9 and - _ . :")]
+    Name(String),
+    /// Two rules have one name.
+    #[error(
+        "the name `{name}` is taken by rules[{first}]; counters are kept by name, so give each rule its own"
+    )]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// The rule that has it already.
+        first: usize,
+    },
+    /// The cost is zero.
+    #[error(
+        "a cost of 0 never counts; write a cost of at least 1, or `action: shadow` to watch without denying"
+    )]
+    ZeroCost,
+    /// The cost can never fit the limit.
+    #[error(
+        "a cost of {cost} never fits a limit that holds {quota}; lower the cost, raise the limit, or write a limit of 0 to block everything"
+    )]
+    CostAboveQuota {
+        /// The cost.
+        cost: u64,
+        /// What the limit holds.
+        quota: u64,
+    },
+    /// `delay` with an algorithm that has no slots.
+    #[error(
+        "`action: delay` needs slots to hold requests for, and only `leaky_bucket` has them; use that algorithm or `action: deny`"
+    )]
+    DelayWithoutSlots,
+    /// The method is no token in upper case.
+    #[error("`{0}` is not a method; write it in upper case, as in `GET`")]
+    Method(String),
+    /// The path template is malformed.
+    #[error(transparent)]
+    Path(#[from] TemplateError),
+    /// The prefix length is out of range.
+    #[error("an IPv6 prefix has 1 to 128 bits, not {0}; 64 is one customer of most providers")]
+    Ipv6Prefix(u8),
+    /// The header's name is malformed.
+    #[error("`{0}` is not a header name in lower case")]
+    HeaderName(String),
+}

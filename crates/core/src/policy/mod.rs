@@ -1,0 +1,112 @@
+//! The policy: what the operator wrote ([`PolicySource`]), compiled once into a [`Policy`] that requests are matched against.
+
+mod action;
+mod check;
+mod compile;
+mod error;
+mod matcher;
+mod route;
+mod source;
+
+pub use action::{Action, OnMissing};
+pub(crate) use check::Prepared;
+pub use error::{PolicyError, PolicyErrors, Problem};
+pub use route::Route;
+pub use source::{MatchSource, PolicySource, RuleSource, Trust};
+
+use std::sync::Arc;
+
+use crate::key::{Key, KeySpec};
+use crate::limit::Limit;
+use crate::path::Template;
+use matcher::Matcher;
+
+/// A compiled policy: immutable, swapped whole.
+#[derive(Debug)]
+pub struct Policy {
+    trust: Trust,
+    rules: Vec<Rule>,
+    /// Every path template of the policy, the most specific first.
+    templates: Vec<Template>,
+    /// Whether any rule asks for the request's path or route.
+    needs_path: bool,
+}
+
+impl Policy {
+    /// Compiles a policy.
+    ///
+    /// # Errors
+    /// [`PolicyErrors`]: everything that is wrong with it, each with the place and a hint.
+    pub fn compile(source: PolicySource) -> Result<Arc<Self>, PolicyErrors> {
+        compile::compile(source).map(Arc::new)
+    }
+
+    /// Whom the policy believes.
+    #[must_use]
+    pub const fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// The rules, in the order in which they were written.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+}
+
+/// A compiled rule: match, key, limit and action under a stable name.
+#[derive(Debug)]
+pub struct Rule {
+    name: Box<str>,
+    matcher: Matcher,
+    key: KeySpec,
+    prefix: Key,
+    limit: Limit,
+    cost: u64,
+    action: Action,
+    on_missing: OnMissing,
+}
+
+impl Rule {
+    /// The stable name, unique in its policy.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub const fn key(&self) -> &KeySpec {
+        &self.key
+    }
+
+    /// How much of it is allowed.
+    #[must_use]
+    pub const fn limit(&self) -> &Limit {
+        &self.limit
+    }
+
+    /// Units that one request takes.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// What happens on excess.
+    #[must_use]
+    pub const fn action(&self) -> Action {
+        self.action
+    }
+
+    /// What happens to a request that lacks a part of the key.
+    #[must_use]
+    pub const fn on_missing(&self) -> OnMissing {
+        self.on_missing
+    }
+
+    /// The requests that it applies to, in words.
+    #[must_use]
+    pub fn describe_match(&self) -> String {
+        self.matcher.to_string()
+    }
+}

@@ -1,0 +1,85 @@
+//! A policy as plain values, before it is compiled: what a configuration file or a program builds.
+
+use ipnet::IpNet;
+
+use super::action::{Action, OnMissing};
+use crate::key::KeySpec;
+use crate::limit::Limit;
+
+/// Everything the operator wrote.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PolicySource {
+    /// Whom the policy believes.
+    pub trust: Trust,
+    /// The rules.
+    pub rules: Vec<RuleSource>,
+}
+
+/// Whom to believe, and where identity is read. No default believes the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trust {
+    /// Networks of proxies whose word on the client's address and user counts.
+    pub proxies: Vec<IpNet>,
+    /// IPv6 addresses are one client per prefix of this many bits, 1 to 128; 64 unless said otherwise.
+    pub ipv6_prefix: u8,
+    /// The header that carries the API key, in lower case; `x-api-key` unless said otherwise.
+    pub api_key_header: String,
+    /// The header in which trusted proxies say who the user is, in lower case; `x-user` unless said otherwise. From anybody
+    /// else it does not count.
+    pub user_header: String,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self {
+            proxies: Vec::new(),
+            ipv6_prefix: 64,
+            api_key_header: "x-api-key".to_owned(),
+            user_header: "x-user".to_owned(),
+        }
+    }
+}
+
+/// A rule: match, key, limit and action.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleSource {
+    /// The stable name, unique in the policy: counters, headers and metrics know the rule by it.
+    pub name: String,
+    /// The requests that the rule applies to.
+    pub matches: MatchSource,
+    /// What it counts.
+    pub key: KeySpec,
+    /// How much of it is allowed.
+    pub limit: Limit,
+    /// Units that one request takes, above 0.
+    pub cost: u64,
+    /// What happens on excess.
+    pub action: Action,
+    /// What happens to a request that lacks a part of the key.
+    pub on_missing: OnMissing,
+}
+
+impl RuleSource {
+    /// A rule for all requests, of cost 1, that denies on excess.
+    #[must_use]
+    pub fn new(name: &str, key: KeySpec, limit: Limit) -> Self {
+        Self {
+            name: name.to_owned(),
+            matches: MatchSource::default(),
+            key,
+            limit,
+            cost: 1,
+            action: Action::default(),
+            on_missing: OnMissing::default(),
+        }
+    }
+}
+
+/// The requests that a rule applies to: all that pass every condition.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MatchSource {
+    /// Methods, in upper case; empty for all.
+    pub methods: Vec<String>,
+    /// A path template; `None` for all.
+    pub path: Option<String>,
+}
