@@ -43,9 +43,7 @@ impl Check {
     /// A check of a single item.
     #[must_use]
     pub fn one(key: Key, limit: Limit, cost: u64) -> Self {
-        let mut items = SmallVec::new();
-        items.push(CheckItem { key, limit, cost });
-        Self { items }
+        Self::from(CheckItem { key, limit, cost })
     }
 
     /// Adds an item.
@@ -70,6 +68,14 @@ impl Check {
     #[must_use]
     pub fn items(&self) -> &[CheckItem] {
         &self.items
+    }
+}
+
+impl From<CheckItem> for Check {
+    fn from(item: CheckItem) -> Self {
+        let mut items = SmallVec::new();
+        items.push(item);
+        Self { items }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::check::{Check, Executed};
 use crate::clock::{Clock, SystemClock};
 use crate::observer::{Observer, Unobserved};
 use crate::outcome::Outcome;
-use crate::policy::{Policy, Prepared};
+use crate::policy::{Policy, ShadowItems};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
@@ -83,9 +83,9 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             Err(rule) => Outcome::lacking(policy, now, rule),
             Ok(prepared) => {
                 let executed = self.execute(&prepared.check, now).await?;
-                let mut outcome = Outcome::fold(policy, &prepared, &executed);
+                let mut outcome = Outcome::fold(policy, prepared.check, &prepared.rules, &executed);
                 if outcome.is_admitted() {
-                    self.watch(prepared, now, &mut outcome).await;
+                    self.watch(prepared.shadow, now, &mut outcome).await;
                 }
                 outcome
             }
@@ -102,14 +102,12 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     }
 
     /// Counts for the rules that only watch, each by itself, so that none hides another. A failure is observed and no more.
-    async fn watch(&self, prepared: Prepared, now: Timestamp, outcome: &mut Outcome) {
-        for (rule, item) in prepared.shadow {
-            let cost = item.cost;
-            let check = Check::one(item.key, item.limit, cost);
-            if let Ok(executed) = self.execute(&check, now).await {
-                for decision in executed.decisions {
-                    outcome.add_shadow(rule, cost, decision);
-                }
+    async fn watch(&self, shadow: ShadowItems, now: Timestamp, outcome: &mut Outcome) {
+        for (rule, item) in shadow {
+            let check = Check::from(item.clone());
+            if let Some(&decision) = self.execute(&check, now).await.iter().flat_map(|e| &e.decisions).next()
+            {
+                outcome.add_shadow(rule, item, decision);
             }
         }
     }
@@ -118,8 +116,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// is observed; the slot then passes unused.
     pub async fn cancel(&self, outcome: &Outcome) {
         let now = self.clock.now();
-        for (item, end) in outcome.held() {
-            if let Err(error) = self.store.cancel(item, now, *end).await {
+        for (item, end) in outcome.slots() {
+            if let Err(error) = self.store.cancel(item, now, end).await {
                 self.observer.store_failed(&error);
             }
         }

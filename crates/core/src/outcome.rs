@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::check::{CheckItem, Executed};
+use crate::check::{Check, CheckItem, Executed};
 use crate::decision::{Decision, Verdict};
-use crate::policy::{Action, Policy, Prepared, Rule};
+use crate::key::Key;
+use crate::policy::{Action, Policy, Rule};
 use crate::time::Timestamp;
 
 /// The answer for a whole request.
@@ -18,17 +19,16 @@ pub struct Outcome {
     at: Timestamp,
     verdict: Verdict,
     delay: Duration,
+    check: Check,
     decided: SmallVec<[Decided; 4]>,
-    shadow: SmallVec<[Decided; 1]>,
+    shadow: SmallVec<[(CheckItem, Decided); 1]>,
     binding: Option<usize>,
     lacking: Option<usize>,
-    held: SmallVec<[(CheckItem, Timestamp); 1]>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Decided {
     rule: usize,
-    cost: u64,
     decision: Decision,
 }
 
@@ -37,6 +37,8 @@ struct Decided {
 pub struct Ruling<'a> {
     /// The rule.
     pub rule: &'a Rule,
+    /// The key that it counted the request under.
+    pub key: &'a Key,
     /// Units that the request takes from it.
     pub cost: u64,
     /// The decision.
@@ -45,67 +47,60 @@ pub struct Ruling<'a> {
 
 impl Outcome {
     /// Folds what the store said about the enforced rules into one answer.
-    pub(crate) fn fold(policy: Arc<Policy>, prepared: &Prepared, executed: &Executed) -> Self {
-        let items = prepared.check.items();
-        let decided: SmallVec<[Decided; 4]> = prepared
-            .rules
+    pub(crate) fn fold(policy: Arc<Policy>, check: Check, rules: &[usize], executed: &Executed) -> Self {
+        let decided: SmallVec<[Decided; 4]> = rules
             .iter()
-            .zip(items)
             .zip(&executed.decisions)
-            .map(|((&rule, item), &decision)| Decided { rule, cost: item.cost, decision })
+            .map(|(&rule, &decision)| Decided { rule, decision })
             .collect();
         let verdict = decided.iter().fold(Verdict::Admit, |whole, d| worse(whole, d.decision.verdict));
-        let binding = if verdict.is_admit() { tightest(&decided) } else { longest_wait(&decided) };
-        let mut outcome = Self {
-            policy,
-            at: executed.at,
-            verdict,
-            delay: Duration::ZERO,
-            decided,
-            shadow: SmallVec::new(),
-            binding,
-            lacking: None,
-            held: SmallVec::new(),
-        };
-        if verdict.is_admit() {
-            outcome.hold(items);
-        }
+        let mut outcome = Self { check, decided, verdict, ..Self::empty(policy, executed.at) };
+        outcome.binding = if verdict.is_admit() { outcome.tightest() } else { outcome.longest_wait() };
+        outcome.delay = outcome.held().map(|(_, decision)| decision.delay).max().unwrap_or_default();
         outcome
     }
 
     /// The answer to a request that lacks what the rule of this index counts by.
     pub(crate) fn lacking(policy: Arc<Policy>, at: Timestamp, rule: usize) -> Self {
+        Self { verdict: Verdict::Impossible, lacking: Some(rule), ..Self::empty(policy, at) }
+    }
+
+    fn empty(policy: Arc<Policy>, at: Timestamp) -> Self {
         Self {
             policy,
             at,
-            verdict: Verdict::Impossible,
+            verdict: Verdict::Admit,
             delay: Duration::ZERO,
+            check: Check::new(),
             decided: SmallVec::new(),
             shadow: SmallVec::new(),
             binding: None,
-            lacking: Some(rule),
-            held: SmallVec::new(),
+            lacking: None,
         }
     }
 
-    fn hold(&mut self, items: &[CheckItem]) {
-        for (decided, item) in self.decided.iter().zip(items) {
-            let delays =
-                self.policy.rules().get(decided.rule).is_some_and(|rule| rule.action() == Action::Delay);
-            if delays && !decided.decision.delay.is_zero() {
-                self.delay = self.delay.max(decided.decision.delay);
-                self.held.push((item.clone(), self.at.after(decided.decision.reset_after)));
-            }
-        }
+    pub(crate) fn add_shadow(&mut self, rule: usize, item: CheckItem, decision: Decision) {
+        self.shadow.push((item, Decided { rule, decision }));
     }
 
-    pub(crate) fn add_shadow(&mut self, rule: usize, cost: u64, decision: Decision) {
-        self.shadow.push(Decided { rule, cost, decision });
+    /// The decisions that an admitted request is held for.
+    fn held(&self) -> impl Iterator<Item = (&CheckItem, &Decision)> {
+        let holds = |d: &Decided| {
+            let delays = self.policy.rules().get(d.rule).is_some_and(|rule| rule.action() == Action::Delay);
+            delays && !d.decision.delay.is_zero()
+        };
+        let admitted = self.verdict.is_admit();
+        self.check
+            .items()
+            .iter()
+            .zip(&self.decided)
+            .filter(move |(_, d)| admitted && holds(d))
+            .map(|(i, d)| (i, &d.decision))
     }
 
     /// What a cancelled request may give back: each item with the instant at which its bucket would have been empty.
-    pub(crate) fn held(&self) -> &[(CheckItem, Timestamp)] {
-        &self.held
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (&CheckItem, Timestamp)> {
+        self.held().map(|(item, decision)| (item, self.at.after(decision.reset_after)))
     }
 
     /// The policy that decided.
@@ -145,20 +140,21 @@ impl Outcome {
     }
 
     /// Every decision of an enforced rule, in the order of the policy.
-    pub fn decisions(&self) -> impl ExactSizeIterator<Item = Ruling<'_>> + Clone {
-        RulingIter { outcome: self, decided: self.decided.iter() }
+    pub fn decisions(&self) -> impl Iterator<Item = Ruling<'_>> + Clone {
+        self.check.items().iter().zip(&self.decided).filter_map(|(item, decided)| self.ruling(item, decided))
     }
 
     /// Every decision of a rule with `action: shadow`; there are none where the request is not admitted.
-    pub fn shadow_decisions(&self) -> impl ExactSizeIterator<Item = Ruling<'_>> + Clone {
-        RulingIter { outcome: self, decided: self.shadow.iter() }
+    pub fn shadow_decisions(&self) -> impl Iterator<Item = Ruling<'_>> + Clone {
+        self.shadow.iter().filter_map(|(item, decided)| self.ruling(item, decided))
     }
 
     /// The decision that binds: of an admitted request the one with the fewest such requests left, of a denied one the one
     /// with the longest wait. `None` where no enforced rule applies or the request [lacks](Self::lacks) what a rule asks for.
     #[must_use]
     pub fn binding(&self) -> Option<Ruling<'_>> {
-        self.decided.get(self.binding?).and_then(|decided| self.ruling(decided))
+        let index = self.binding?;
+        self.ruling(self.check.items().get(index)?, self.decided.get(index)?)
     }
 
     /// The rule that refuses the request because it lacks what the rule counts by (`on_missing: deny`).
@@ -167,9 +163,30 @@ impl Outcome {
         self.policy.rules().get(self.lacking?)
     }
 
-    fn ruling(&self, decided: &Decided) -> Option<Ruling<'_>> {
+    fn ruling<'a>(&'a self, item: &'a CheckItem, decided: &Decided) -> Option<Ruling<'a>> {
         let rule = self.policy.rules().get(decided.rule)?;
-        Some(Ruling { rule, cost: decided.cost, decision: decided.decision })
+        Some(Ruling { rule, key: &item.key, cost: item.cost, decision: decided.decision })
+    }
+
+    /// Of an admitted request: the rule that has room for the fewest more like it, then the one that takes longest to be
+    /// whole, then the first.
+    fn tightest(&self) -> Option<usize> {
+        let order = |cost: u64, decision: &Decision| {
+            let more = decision.remaining.checked_div(cost.max(1)).unwrap_or(0);
+            (more, Reverse(decision.reset_after))
+        };
+        let decided = self.check.items().iter().zip(&self.decided).enumerate();
+        decided.min_by_key(|(_, (item, d))| order(item.cost, &d.decision)).map(|(i, _)| i)
+    }
+
+    /// Of a denied request: the first rule that can never admit it, else the first with the longest wait.
+    fn longest_wait(&self) -> Option<usize> {
+        let order = |d: &Decided| match d.decision.verdict {
+            Verdict::Impossible => (2, Duration::ZERO),
+            Verdict::Deny { retry_after } => (1, retry_after),
+            Verdict::Admit => (0, Duration::ZERO),
+        };
+        self.decided.iter().enumerate().min_by_key(|(_, d)| Reverse(order(d))).map(|(i, _)| i)
     }
 }
 
@@ -183,43 +200,3 @@ fn worse(a: Verdict, b: Verdict) -> Verdict {
         (Verdict::Admit, _) => b,
     }
 }
-
-/// Of an admitted request: the rule that has room for the fewest more like it, then the one that takes longest to be whole.
-fn tightest(decided: &[Decided]) -> Option<usize> {
-    let order = |d: &Decided| {
-        let more = d.decision.remaining.checked_div(d.cost.max(1)).unwrap_or(0);
-        (more, Reverse(d.decision.reset_after))
-    };
-    decided.iter().enumerate().min_by_key(|(_, d)| order(d)).map(|(i, _)| i)
-}
-
-/// Of a denied request: the rule that can never admit it, else the one with the longest wait.
-fn longest_wait(decided: &[Decided]) -> Option<usize> {
-    let order = |d: &Decided| match d.decision.verdict {
-        Verdict::Impossible => (2, Duration::ZERO),
-        Verdict::Deny { retry_after } => (1, retry_after),
-        Verdict::Admit => (0, Duration::ZERO),
-    };
-    // The first of equals, as in `tightest`.
-    decided.iter().enumerate().min_by_key(|(_, d)| Reverse(order(d))).map(|(i, _)| i)
-}
-
-#[derive(Clone)]
-struct RulingIter<'a> {
-    outcome: &'a Outcome,
-    decided: core::slice::Iter<'a, Decided>,
-}
-
-impl<'a> Iterator for RulingIter<'a> {
-    type Item = Ruling<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.decided.next().and_then(|decided| self.outcome.ruling(decided))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.decided.size_hint()
-    }
-}
-
-impl ExactSizeIterator for RulingIter<'_> {}

@@ -2,6 +2,7 @@
 
 mod builder;
 mod kind;
+mod show;
 mod spec;
 
 pub use builder::{Key, KeyBuilder};

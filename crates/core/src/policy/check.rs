@@ -17,8 +17,11 @@ pub(crate) struct Prepared {
     /// The rule of each of its items, by index.
     pub(crate) rules: SmallVec<[usize; 4]>,
     /// The rules that only watch.
-    pub(crate) shadow: SmallVec<[(usize, CheckItem); 1]>,
+    pub(crate) shadow: ShadowItems,
 }
+
+/// Rules that only watch, by index, each with what it counts.
+pub(crate) type ShadowItems = SmallVec<[(usize, CheckItem); 1]>;
 
 impl Policy {
     /// The checks for a request; as an error the index of a rule that refuses it for what it lacks.

@@ -9,7 +9,7 @@ mod route;
 mod source;
 
 pub use action::{Action, OnMissing};
-pub(crate) use check::Prepared;
+pub(crate) use check::ShadowItems;
 pub use error::{PolicyError, PolicyErrors, Problem};
 pub use route::Route;
 pub use source::{MatchSource, PolicySource, RuleSource, Trust};

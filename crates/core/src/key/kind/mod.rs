@@ -5,6 +5,8 @@ mod plain;
 mod route;
 mod secret;
 
+pub(super) use plain::HASHED;
+
 use super::builder::KeyBuilder;
 use crate::attributes::Attributes;
 use crate::policy::Route;
@@ -133,6 +135,16 @@ impl Kind {
             Self::Cookie(name) => secret::write(tag, name, attributes.cookie(name).as_deref(), key),
             Self::Descriptor(name) => plain::write(tag, name, attributes.descriptor(name).as_deref(), key),
         }
+    }
+}
+
+/// The name of the kind whose tag this is; `missing` for a part that the request lacked.
+pub(super) fn tag_name(tag: u8) -> Option<&'static str> {
+    let plain = PLAIN.iter().map(|(_, kind)| kind.clone());
+    let named = NAMED.iter().map(|(_, make)| make(Box::default()));
+    match tag {
+        0 => Some("missing"),
+        _ => plain.chain(named).find(|kind| kind.tag() == tag).map(|kind| kind.parts().0),
     }
 }
 

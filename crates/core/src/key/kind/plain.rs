@@ -7,7 +7,7 @@ use super::secret;
 const LONGEST: usize = 128;
 
 /// Marks a hashed value; a tag of a kind never has this bit.
-const HASHED: u8 = 0x80;
+pub(in super::super) const HASHED: u8 = 0x80;
 
 pub(super) fn write(tag: u8, name: &str, value: Option<&[u8]>, key: &mut KeyBuilder) -> bool {
     match value {
