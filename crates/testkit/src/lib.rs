@@ -1,1 +1,17 @@
-//! Dev-only: conformance suite, reference models, strategies.
+//! Dev-only: what Cupo is tested with.
+//!
+//! - [`model`]: a naive reference model of each algorithm, written from its definition;
+//! - [`laws`]: the laws that hold for every algorithm, over any [`Subject`](subject::Subject);
+//! - [`strategy`] and [`walk`]: generators of limits and of histories with edges, idle gaps and backward steps;
+//! - vectors
+//!
+//! Everything here panics or returns [`Broken`](laws::Broken) where something is wrong: it is for tests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this crate is for tests")]
+
+pub mod bound;
+pub mod laws;
+pub mod model;
+pub mod strategy;
+pub mod subject;
+pub mod walk;

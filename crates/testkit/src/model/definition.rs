@@ -1,0 +1,143 @@
+//! The five algorithms by definition: functions of the whole list of admitted requests.
+
+use cupo_core::algorithm::{
+    Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+};
+
+use super::Entry;
+
+/// The most units that can be held at once.
+#[must_use]
+pub fn quota(params: &Params) -> i128 {
+    match params {
+        Params::FixedWindow(p) => i128::from(p.count),
+        Params::SlidingWindowLog(p) => i128::from(p.count),
+        Params::SlidingWindowCounter(p) => i128::from(p.count),
+        Params::TokenBucket(p) => i128::from(p.capacity),
+        // The queue and the place in service, where anything is ever served.
+        Params::LeakyBucket(p) => i128::from(p.rate.min(1)) * (i128::from(p.queue) + 1),
+    }
+}
+
+/// Whether a request of `cost` units has room at tick `at`, after `history`.
+#[must_use]
+pub fn fits(params: &Params, history: &[Entry], at: i128, cost: i128) -> bool {
+    let units = |counts: &dyn Fn(&Entry) -> bool| -> i128 {
+        history.iter().filter(|entry| counts(entry)).map(|entry| entry.cost).sum()
+    };
+    match params {
+        Params::FixedWindow(p) => {
+            // What was admitted in the window that `at` lies in.
+            let window = i128::from(p.window);
+            units(&|entry| entry.at / window == at / window) + cost <= i128::from(p.count)
+        }
+        Params::SlidingWindowLog(p) => {
+            // What is younger than the window; an entry of age exactly W is gone.
+            units(&|entry| at - entry.at < i128::from(p.window)) + cost <= i128::from(p.count)
+        }
+        Params::SlidingWindowCounter(p) => {
+            let window = i128::from(p.window);
+            let current = units(&|entry| entry.at / window == at / window);
+            let previous = units(&|entry| entry.at / window == at / window - 1);
+            let elapsed = at % window;
+            previous * (window - elapsed) / window + current + cost <= i128::from(p.count)
+        }
+        Params::TokenBucket(p) => level(p, history, at) >= cost * i128::from(p.period),
+        Params::LeakyBucket(p) => {
+            // Its last unit waits at most as long as the queue takes: Q units at P/R each. Times are in 1/R ticks.
+            let (rate, period) = (i128::from(p.rate), i128::from(p.period));
+            let first = next_slot(p, history).max(at * rate);
+            let last = first + (cost - 1) * period;
+            rate > 0 && last - at * rate <= i128::from(p.queue) * period
+        }
+    }
+}
+
+/// How long a request that is admitted at `at` is held, in whole ticks, rounded up.
+#[must_use]
+pub fn delay(params: &Params, history: &[Entry], at: i128) -> i128 {
+    let Params::LeakyBucket(p) = params else { return 0 };
+    let rate = i128::from(p.rate);
+    let wait = next_slot(p, history).max(at * rate) - at * rate;
+    (wait + rate - 1) / rate
+}
+
+/// What a state remembers of the clock after an admission at `at`.
+#[must_use]
+pub fn remembered(params: &Params, at: i128) -> i128 {
+    match params {
+        Params::FixedWindow(fixed_window::Params { window, .. })
+        | Params::SlidingWindowCounter(sliding_window_counter::Params { window, .. }) => {
+            at - at % i128::from(*window)
+        }
+        _ => at,
+    }
+}
+
+/// The level of a token bucket at `at`, in 1/P of a token, which makes the continuous refill a whole number: the
+/// bucket's life from the beginning of time, when it was full.
+fn level(params: &token_bucket::Params, history: &[Entry], at: i128) -> i128 {
+    let (refill, period) = (i128::from(params.refill), i128::from(params.period));
+    let full = i128::from(params.capacity) * period;
+    let (mut level, mut last) = (full, 0);
+    for entry in history {
+        level = full.min(level + (entry.at - last) * refill) - entry.cost * period;
+        last = entry.at;
+    }
+    full.min(level + (at - last) * refill)
+}
+
+/// The first slot that nobody has taken, in 1/R of a tick: every unit takes the first slot that is free at its
+/// arrival, and the slot after it is P/R ticks later.
+#[must_use]
+pub fn next_slot(params: &leaky_bucket::Params, history: &[Entry]) -> i128 {
+    let mut free = 0;
+    for entry in history {
+        free = free.max(entry.at * i128::from(params.rate)) + entry.cost * i128::from(params.period);
+    }
+    free
+}
+
+/// The state that stands for `history` where the clock was last seen at `seen`.
+#[must_use]
+pub fn state(params: &Params, history: &[Entry], seen: i128) -> State {
+    let whole = |n: i128| u64::try_from(n).unwrap();
+    let units_of_window = |window: u64, index: i128| -> u64 {
+        whole(history.iter().filter(|e| e.at / i128::from(window) == index).map(|e| e.cost).sum())
+    };
+    match params {
+        Params::FixedWindow(p) => State::FixedWindow(fixed_window::State {
+            start: whole(seen),
+            count: units_of_window(p.window, seen / i128::from(p.window)),
+        }),
+        Params::SlidingWindowCounter(p) => {
+            let index = seen / i128::from(p.window);
+            State::SlidingWindowCounter(sliding_window_counter::State {
+                start: whole(seen),
+                previous: units_of_window(p.window, index - 1),
+                current: units_of_window(p.window, index),
+            })
+        }
+        Params::SlidingWindowLog(p) => {
+            let mut live: Vec<sliding_window_log::Entry> = Vec::new();
+            for entry in history.iter().filter(|e| seen - e.at < i128::from(p.window)) {
+                let (at, cost) = (whole(entry.at), whole(entry.cost));
+                match live.iter_mut().find(|e| e.at == at) {
+                    Some(same) => same.cost += cost,
+                    None => live.push(sliding_window_log::Entry { at, cost }),
+                }
+            }
+            State::SlidingWindowLog(sliding_window_log::State::from_entries(live))
+        }
+        Params::TokenBucket(p) => {
+            State::TokenBucket(token_bucket::State { level: whole(level(p, history, seen)), at: whole(seen) })
+        }
+        Params::LeakyBucket(p) => {
+            let drained = seen * i128::from(p.rate);
+            State::LeakyBucket(leaky_bucket::State {
+                backlog: whole(next_slot(p, history).max(drained) - drained),
+                at: whole(seen),
+            })
+        }
+    }
+}
