@@ -46,7 +46,7 @@ pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
 pub use engine::Engine;
-pub use key::{Key, KeyBuilder, KeySpec, KeySpecError, Kind};
+pub use key::{Key, KeyBuilder, KeySpec, KeySpecError, Kind, canonical_address};
 pub use limit::{Limit, LimitError};
 pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};

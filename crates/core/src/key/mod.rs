@@ -7,5 +7,5 @@ mod spec;
 
 pub use builder::{Key, KeyBuilder};
 pub(crate) use kind::Context;
-pub use kind::Kind;
+pub use kind::{Kind, canonical_address};
 pub use spec::{KeySpec, KeySpecError};

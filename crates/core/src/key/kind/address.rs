@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::super::builder::KeyBuilder;
 
 pub(super) fn write(tag: u8, client: Option<IpAddr>, ipv6_prefix: u8, key: &mut KeyBuilder) -> bool {
-    match client.map(canonical) {
+    match client.map(canonical_address) {
         None => false,
         Some(IpAddr::V4(v4)) => {
             key.push(tag, "", &v4.octets());
@@ -21,7 +21,7 @@ pub(super) fn write(tag: u8, client: Option<IpAddr>, ipv6_prefix: u8, key: &mut 
 /// The address that `address` stands for: IPv4-mapped (`::ffff:0:0/96`) and NAT64 (`64:ff9b::/96`, RFC 6052) addresses are
 /// unwrapped before anything is masked, or all of IPv4 would share one key.
 #[must_use]
-pub(crate) fn canonical(address: IpAddr) -> IpAddr {
+pub fn canonical_address(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let [a, b, c, d, e, f, high, low] = v6.segments();
     match [a, b, c, d, e, f] {

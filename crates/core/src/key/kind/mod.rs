@@ -5,6 +5,7 @@ mod plain;
 mod route;
 mod secret;
 
+pub use address::canonical_address;
 pub(super) use plain::HASHED;
 
 use super::builder::KeyBuilder;
