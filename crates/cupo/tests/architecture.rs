@@ -10,10 +10,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("http", &["core"]),
     ("config", &["core"]),
     ("store-memory", &["core"]),
+    ("store-redis", &["core"]),
     ("tower", &["core", "http"]),
-    ("server", &["core", "http", "config", "store-memory", "tower"]),
-    ("cli", &["core", "http", "config", "store-memory", "tower", "server"]),
-    ("cupo", &["core", "http", "config", "store-memory", "tower"]),
+    ("server", &["core", "http", "config", "store-memory", "store-redis", "tower"]),
+    ("cli", &["core", "http", "config", "store-memory", "store-redis", "tower", "server"]),
+    ("cupo", &["core", "http", "config", "store-memory", "store-redis", "tower"]),
     ("testkit", &["core"]),
 ];
 
