@@ -1,1 +1,34 @@
 //! The Cupo gateway: a reverse proxy that enforces a policy.
+//!
+//! [`serve`] runs any tower service on worker threads that share nothing; [`Forwarder`] is the service that passes
+//! requests to an upstream. A limiter is a layer between the two.
+
+mod access_log;
+mod activity;
+mod connection;
+mod demo;
+mod edge;
+mod error;
+mod forward;
+mod health;
+mod listener;
+mod peer;
+mod problem;
+mod runtime;
+mod settings;
+mod socket;
+mod timers;
+mod worker;
+
+pub use self::access_log::{AccessLog, LimiterNote, UpstreamDuration};
+pub use self::demo::Demo;
+pub use self::error::{BodyError, Error};
+pub use self::forward::{
+    ForwardBody, ForwardFuture, ForwardSettings, Forwarder, Trust, Upstream, UpstreamProtocol,
+    UpstreamTimeouts,
+};
+pub use self::listener::Listeners;
+pub use self::peer::PeerInfo;
+pub use self::runtime::{Running, Stopper, serve};
+pub use self::settings::{ClientLimits, ClientTimeouts, ServerSettings};
+pub use self::worker::Worker;

@@ -1,0 +1,79 @@
+//! Listening sockets: one per address and worker, so that the kernel spreads connections and workers share nothing.
+
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+use tokio::net::TcpStream;
+
+use crate::error::Error;
+
+/// Connections that may wait to be accepted, per socket.
+const BACKLOG: i32 = 1_024;
+
+/// After this long without a byte the kernel asks whether the other end is still there.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+
+/// Sockets bound for a number of workers.
+#[derive(Debug)]
+pub struct Listeners {
+    addresses: Vec<SocketAddr>,
+    per_worker: Vec<Vec<TcpListener>>,
+}
+
+impl Listeners {
+    /// Listens on every address, once per worker (`SO_REUSEPORT`). Port 0 takes a free port, the same for all workers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAddress`] if there is none, [`Error::Listen`] if one cannot be had.
+    pub fn bind(addresses: &[SocketAddr], workers: NonZeroUsize) -> Result<Self, Error> {
+        if addresses.is_empty() {
+            return Err(Error::NoAddress);
+        }
+        let mut bound = Vec::with_capacity(addresses.len());
+        let mut per_worker: Vec<Vec<TcpListener>> = (0..workers.get()).map(|_| Vec::new()).collect();
+        for &address in addresses {
+            let failed = |source| Error::Listen { address, source };
+            let mut actual = address;
+            for worker in &mut per_worker {
+                let listener = listen(actual).map_err(failed)?;
+                actual = listener.local_addr().map_err(failed)?;
+                worker.push(listener);
+            }
+            bound.push(actual);
+        }
+        Ok(Self { addresses: bound, per_worker })
+    }
+
+    /// The addresses listened on, in the order given, with their real ports.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// One set of sockets for each worker.
+    pub(crate) fn into_workers(self) -> Vec<Vec<TcpListener>> {
+        self.per_worker
+    }
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    #[cfg(unix)]
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Sets what every TCP connection of the proxy wants: no delay, and probes that find a peer which is gone.
+///
+/// A failure is not one of the connection, so it is let be.
+pub(crate) fn tune(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(PROBE_AFTER));
+}

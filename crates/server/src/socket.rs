@@ -1,0 +1,103 @@
+//! A client's socket that notes what it does in its connection's [`Activity`].
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::activity::Activity;
+
+/// A TCP stream, with the bytes that were read ahead to tell HTTP/2 from HTTP/1.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    stream: TcpStream,
+    ahead: BytesMut,
+    activity: Arc<Activity>,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
+        Self { stream, ahead: BytesMut::new(), activity }
+    }
+
+    /// The bytes that were read ahead, to look at; reads give them out again.
+    pub(crate) fn ahead(&self) -> &[u8] {
+        &self.ahead
+    }
+
+    /// Reads more bytes ahead; zero at the end of the stream.
+    pub(crate) fn poll_read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut bytes = [0; 64];
+        let mut buf = ReadBuf::new(&mut bytes);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf))?;
+        let filled = buf.filled();
+        if !filled.is_empty() {
+            self.activity.read();
+        }
+        self.ahead.extend_from_slice(filled);
+        Poll::Ready(Ok(filled.len()))
+    }
+
+    fn note(&self, write: &Poll<io::Result<usize>>) {
+        match write {
+            Poll::Pending => self.activity.blocked(),
+            Poll::Ready(_) => self.activity.written(),
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if !this.ahead.is_empty() {
+            let len = this.ahead.len().min(buf.remaining());
+            buf.put_slice(this.ahead.get(..len).unwrap_or_default());
+            this.ahead.advance(len);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+        if buf.filled().len() > before {
+            this.activity.read();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.note(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.note(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
