@@ -3,7 +3,7 @@
 //! - [`model`]: a naive reference model of each algorithm, written from its definition;
 //! - [`laws`]: the laws that hold for every algorithm, over any [`Subject`](subject::Subject);
 //! - [`strategy`] and [`walk`]: generators of limits and of histories with edges, idle gaps and backward steps;
-//! - vectors
+//! - [`vectors`]: the frozen decision traces in `vectors/*.json`;
 //!
 //! Everything here panics or returns [`Broken`](laws::Broken) where something is wrong: it is for tests.
 
@@ -14,4 +14,5 @@ pub mod laws;
 pub mod model;
 pub mod strategy;
 pub mod subject;
+pub mod vectors;
 pub mod walk;

@@ -148,6 +148,7 @@ fn units() -> impl Strategy<Value = Units> {
         3 => (0..9_u64).prop_map(Units::Part),
         2 => (0..2_u64).prop_map(Units::Quota),
         3 => (0..2_u64).prop_map(Units::Remaining),
+        4 => Just(Units::Same),
         1 => prop_oneof![Just(u64::MAX), Just(1 << 53), any::<u64>()].prop_map(Units::Exactly),
     ]
 }

@@ -47,6 +47,8 @@ pub enum Units {
     Part(u64),
     /// What the last decision said remains, and that many more.
     Remaining(u64),
+    /// The same as the last request.
+    Same,
 }
 
 /// Turns moves into steps, with the reference model for a guide.
@@ -58,6 +60,7 @@ pub struct Walk {
     retry: u64,
     reset: u64,
     remaining: u64,
+    cost: u64,
 }
 
 impl Walk {
@@ -66,7 +69,7 @@ impl Walk {
     pub fn new(params: Params, start: u64, last: u64) -> Self {
         let remaining = Model::new(params).decide(start, 0).limit;
         let now = start.min(last);
-        Self { model: Model::new(params), now, last, retry: now, reset: now, remaining }
+        Self { model: Model::new(params), now, last, retry: now, reset: now, remaining, cost: 0 }
     }
 
     /// Goes one step and says where that was.
@@ -94,12 +97,14 @@ impl Walk {
             Units::Quota(more) => quota.saturating_add(more),
             Units::Part(part) => u64::try_from(u128::from(quota) * u128::from(part)).unwrap().div_ceil(8),
             Units::Remaining(more) => self.remaining.saturating_add(more),
+            Units::Same => self.cost,
         };
         let clock = self.model.clock(self.now);
         let decision = self.model.ask(self.now, cost);
         self.retry = decision.retry_after().map_or(self.retry, |wait| clock + wait);
         self.reset = clock + decision.reset_after;
         self.remaining = decision.remaining;
+        self.cost = cost;
         Step { now: self.now, cost }
     }
 }

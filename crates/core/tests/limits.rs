@@ -1,0 +1,110 @@
+//! The names of algorithms and limits, and the numbers that a limit shows.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
+
+use core::time::Duration;
+
+use cupo_core::number::{DOMAIN, MAX_SPAN};
+use cupo_core::{Algorithm, Limit, LimitError, Params, Rate, Resolution};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// One limit of each algorithm: its text, quota and window.
+fn examples() -> [(Limit, &'static str, u64, Duration); 5] {
+    let per = |count, seconds| Rate::new(count, Duration::from_secs(seconds));
+    [
+        (Limit::fixed_window(7, MINUTE).unwrap(), "fixed_window, 7 per 1m", 7, MINUTE),
+        (Limit::sliding_window_log(8, MINUTE).unwrap(), "sliding_window_log, 8 per 1m", 8, MINUTE),
+        (Limit::sliding_window_counter(9, MINUTE).unwrap(), "sliding_window_counter, 9 per 1m", 9, MINUTE),
+        (
+            Limit::token_bucket(20, per(30, 90)).unwrap(),
+            "token_bucket, capacity 20, refill 1 per 3s",
+            20,
+            MINUTE,
+        ),
+        (Limit::leaky_bucket(per(2, 6), 19).unwrap(), "leaky_bucket, rate 1 per 3s, queue 19", 20, MINUTE),
+    ]
+}
+
+#[test]
+fn an_algorithm_is_found_by_its_name() {
+    for algorithm in Algorithm::ALL {
+        assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
+        assert_eq!(algorithm.to_string(), algorithm.name());
+    }
+    assert_eq!(Algorithm::from_name("gcra"), None);
+    let names = Algorithm::ALL.map(Algorithm::name);
+    let expected =
+        ["fixed_window", "sliding_window_log", "sliding_window_counter", "token_bucket", "leaky_bucket"];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn a_limit_shows_its_algorithm_and_numbers() {
+    for ((limit, text, quota, window), algorithm) in examples().into_iter().zip(Algorithm::ALL) {
+        assert_eq!(limit.to_string(), text);
+        assert_eq!(limit.algorithm(), algorithm);
+        assert_eq!(limit.params().algorithm(), algorithm);
+        assert_eq!((limit.quota(), limit.window()), (quota, window), "{limit}");
+    }
+}
+
+#[test]
+fn what_leaves_the_domain_is_named_with_its_larger_number() {
+    let day = Duration::from_secs(86_400);
+    let units = |limit: Result<Limit, LimitError>| match limit {
+        Err(LimitError::OutOfDomain { units, period, bound: DOMAIN, .. }) => (units, period),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(units(Limit::token_bucket(1 << 50, Rate::new(7, day))), (1 << 50, day));
+    assert_eq!(units(Limit::token_bucket(7, Rate::new((1 << 60) + 1, day))), ((1 << 60) + 1, day));
+    assert_eq!(units(Limit::leaky_bucket(Rate::new(7, day), 1 << 50)), ((1 << 50) + 1, day));
+    assert_eq!(units(Limit::leaky_bucket(Rate::new((1 << 60) + 1, day), 7)), ((1 << 60) + 1, day));
+}
+
+/// The longest window and period in each resolution, and one tick more.
+#[test]
+fn spans_end_where_the_domain_does() {
+    let micros = |ticks| Resolution::Micros.span(ticks);
+    let per = |period| Rate::new(1, period);
+    let resolution = |limit: Result<Limit, LimitError>| limit.ok().map(|limit| limit.resolution());
+    for span in [MAX_SPAN, MAX_SPAN + 1] {
+        // One more is an odd number of microseconds or fits in milliseconds.
+        let expected = (span == MAX_SPAN).then_some(Resolution::Micros);
+        assert_eq!(resolution(Limit::fixed_window(1, micros(span))), expected, "{span}");
+        assert_eq!(resolution(Limit::sliding_window_log(1, micros(span))), expected, "{span}");
+        assert_eq!(resolution(Limit::sliding_window_counter(1, micros(span))), expected, "{span}");
+        assert_eq!(resolution(Limit::token_bucket(1, per(micros(span)))), expected, "{span}");
+        assert_eq!(resolution(Limit::leaky_bucket(per(micros(span)), 0)), expected, "{span}");
+    }
+}
+
+/// The time to fill is bounded, not only the product: 2 units at one in 2^50 ticks take 2^51.
+#[test]
+fn the_time_to_become_whole_is_bounded() {
+    let rate = |ticks| Rate::new(1, Resolution::Micros.span(ticks));
+    let odd = (1 << 50) + 1;
+    assert!(Limit::token_bucket(1, rate(odd)).is_ok());
+    assert!(Limit::token_bucket(2, rate(odd)).is_err());
+    assert!(Limit::leaky_bucket(rate(odd), 0).is_ok());
+    assert!(Limit::leaky_bucket(rate(odd), 1).is_err());
+    assert!(Limit::token_bucket(MAX_SPAN, rate(1)).is_ok());
+    assert!(Limit::token_bucket(MAX_SPAN + 1, rate(1)).is_err());
+    assert!(Limit::leaky_bucket(rate(1), MAX_SPAN - 1).is_ok());
+    assert!(Limit::leaky_bucket(rate(1), MAX_SPAN).is_err());
+}
+
+/// Twice what a bucket holds, and what arrives in a tick, have to be below 2^53 together.
+#[test]
+fn a_fast_rate_counts_against_the_domain() {
+    let rate = |count| Rate::new(count, Duration::from_micros(1));
+    for (limit, expected) in [(DOMAIN - 3, true), (DOMAIN - 2, false)] {
+        assert_eq!(Limit::token_bucket(1, rate(limit)).is_ok(), expected, "{limit}");
+        assert_eq!(Limit::leaky_bucket(rate(limit), 0).is_ok(), expected, "{limit}");
+    }
+    let Params::TokenBucket(params) =
+        *Limit::token_bucket(4, Rate::new(6, Duration::from_micros(4))).unwrap().params()
+    else {
+        panic!("a token bucket");
+    };
+    assert_eq!((params.capacity, params.refill, params.period), (4, 3, 2));
+}
