@@ -1,1 +1,39 @@
-//! HTTP semantics of the Cupo rate limiter: headers, problem bodies, client address.
+//! HTTP semantics of the Cupo rate limiter, for both ends of the wire: what a server reads from a request and writes into a
+//! response, and what a client reads back. Pure functions: no I/O, no runtime, no clock.
+//!
+//! | server | |
+//! |---|---|
+//! | [`RequestAttributes`] | a request as [`cupo_core::Attributes`] |
+//! | [`client_address()`] | who asked, by the word of trusted proxies only |
+//! | [`write_fields`] | rate-limit fields for a response, in chosen [`Dialects`] |
+//! | [`refusal`], [`unavailable`] | the whole response to a request that may not pass |
+//!
+//! | client | |
+//! |---|---|
+//! | [`Advice`] | everything that a response says about limits, in one plain struct |
+//!
+//! Seconds, field names and status codes exist only here. Waits round up: a client that obeys has waited long enough. A test
+//! ties both ends: whatever the server writes, the client reads back.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)
+)]
+
+mod advice;
+mod attributes;
+mod client_address;
+mod dialect;
+mod pairs;
+mod refusal;
+mod retry_after;
+mod seconds;
+
+pub use advice::{Advice, Quota};
+pub use attributes::RequestAttributes;
+pub use client_address::{client_address, is_trusted};
+pub use dialect::{Dialect, Dialects, write_fields};
+pub use refusal::{refusal, unavailable};
+pub use seconds::{MAX_SECONDS, MAX_UNITS};

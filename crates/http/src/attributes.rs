@@ -1,0 +1,139 @@
+//! A request as the attributes that rules ask for.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use cupo_core::{Attributes, Trust};
+use http::header::HOST;
+use http::request::Parts;
+use http::{HeaderMap, Method, Uri};
+
+use crate::client_address::{client_address, is_trusted};
+use crate::pairs::{cookie_value, query_value};
+
+/// A request's head, its peer, and whom to believe, as [`Attributes`]. Borrows all; answers without allocating unless a
+/// value has to be joined or decoded.
+///
+/// ```
+/// use cupo_core::{Attributes, Trust};
+/// use cupo_http::RequestAttributes;
+///
+/// let (parts, ()) = http::Request::get("/a?page=2").header("x-forwarded-for", "203.0.113.9").body(())?.into_parts();
+/// let trust = Trust { proxies: vec!["10.0.0.0/8".parse()?], ..Trust::default() };
+///
+/// let from_proxy = RequestAttributes::new(&parts, Some([10, 0, 0, 1].into()), &trust);
+/// assert_eq!(from_proxy.client(), Some([203, 0, 113, 9].into()));
+/// assert_eq!(from_proxy.query("page").as_deref(), Some(&b"2"[..]));
+///
+/// let from_stranger = RequestAttributes::new(&parts, Some([192, 0, 2, 1].into()), &trust);
+/// assert_eq!(from_stranger.client(), Some([192, 0, 2, 1].into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct RequestAttributes<'a> {
+    method: &'a Method,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+    trust: &'a Trust,
+    client: Option<IpAddr>,
+    peer_is_trusted: bool,
+}
+
+impl<'a> RequestAttributes<'a> {
+    /// The attributes of the request with this head, received from `peer`; `None` where the connection has no address, as
+    /// on a Unix socket.
+    #[must_use]
+    pub fn new(parts: &'a Parts, peer: Option<IpAddr>, trust: &'a Trust) -> Self {
+        Self::from_head(&parts.method, &parts.uri, &parts.headers, peer, trust)
+    }
+
+    /// The same from the parts of a head.
+    #[must_use]
+    pub fn from_head(
+        method: &'a Method,
+        uri: &'a Uri,
+        headers: &'a HeaderMap,
+        peer: Option<IpAddr>,
+        trust: &'a Trust,
+    ) -> Self {
+        Self {
+            method,
+            uri,
+            headers,
+            trust,
+            client: peer.map(|peer| client_address(peer, headers, trust)),
+            peer_is_trusted: peer.is_some_and(|peer| is_trusted(peer, trust)),
+        }
+    }
+
+    /// All lines of a header as one value.
+    fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let mut lines = self.headers.get_all(name).iter().map(|value| value.as_bytes());
+        let mut joined = Cow::Borrowed(lines.next()?);
+        for line in lines {
+            let all = joined.to_mut();
+            all.extend_from_slice(b", ");
+            all.extend_from_slice(line);
+        }
+        Some(joined)
+    }
+}
+
+impl Attributes for RequestAttributes<'_> {
+    fn client(&self) -> Option<IpAddr> {
+        self.client
+    }
+
+    fn api_key(&self) -> Option<Cow<'_, [u8]>> {
+        self.joined(&self.trust.api_key_header)
+    }
+
+    /// The user that a trusted proxy names; from anybody else the header does not count.
+    fn user(&self) -> Option<Cow<'_, [u8]>> {
+        if self.peer_is_trusted { self.joined(&self.trust.user_header) } else { None }
+    }
+
+    fn method(&self) -> Option<&str> {
+        Some(upper_case(self.method))
+    }
+
+    /// The host that was asked for: of the target where it names one (`:authority`, an absolute URI), else of `Host`.
+    fn host(&self) -> Option<&str> {
+        self.uri.host().or_else(|| without_port(self.headers.get(HOST)?.to_str().ok()?))
+    }
+
+    fn path(&self) -> Option<&str> {
+        Some(self.uri.path())
+    }
+
+    fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.joined(name)
+    }
+
+    fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        query_value(self.uri.query()?, name)
+    }
+
+    fn cookie(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        cookie_value(self.headers, name).map(Cow::Borrowed)
+    }
+}
+
+/// `get` is no `GET`, but some servers take it for one, so no rule for `GET` may miss it.
+fn upper_case(method: &Method) -> &str {
+    const KNOWN: [&str; 9] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
+    let method = method.as_str();
+    if method.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        return KNOWN.into_iter().find(|name| name.eq_ignore_ascii_case(method)).unwrap_or(method);
+    }
+    method
+}
+
+/// The host of an authority; an IPv6 address keeps its brackets.
+fn without_port(authority: &str) -> Option<&str> {
+    let host = match authority.find(']') {
+        Some(end) if authority.starts_with('[') => authority.get(..=end)?,
+        _ => authority.split(':').next()?,
+    };
+    (!host.is_empty()).then_some(host)
+}
