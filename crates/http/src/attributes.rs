@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use cupo_core::{Attributes, Trust};
+use cupo_core::{Attributes, Trust, canonical_address};
 use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 
-use crate::client_address::{client_address, is_trusted};
+use crate::client_address::{is_trusted, walk};
 use crate::pairs::{cookie_value, query_value};
 
 /// A request's head, its peer, and whom to believe, as [`Attributes`]. Borrows all; answers without allocating unless a
@@ -56,14 +56,10 @@ impl<'a> RequestAttributes<'a> {
         peer: Option<IpAddr>,
         trust: &'a Trust,
     ) -> Self {
-        Self {
-            method,
-            uri,
-            headers,
-            trust,
-            client: peer.map(|peer| client_address(peer, headers, trust)),
-            peer_is_trusted: peer.is_some_and(|peer| is_trusted(peer, trust)),
-        }
+        let peer_is_trusted = peer.is_some_and(|peer| is_trusted(peer, trust));
+        let client = peer
+            .map(|peer| if peer_is_trusted { walk(peer, headers, trust) } else { canonical_address(peer) });
+        Self { method, uri, headers, trust, client, peer_is_trusted }
     }
 
     /// All lines of a header as one value.

@@ -22,10 +22,12 @@ const LONGEST_ENTRY: usize = 80;
 /// O(entries up to the answer), without allocation.
 #[must_use]
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trust: &Trust) -> IpAddr {
+    if is_trusted(peer, trust) { walk(peer, headers, trust) } else { canonical_address(peer) }
+}
+
+/// The client of a trusted peer.
+pub(crate) fn walk(peer: IpAddr, headers: &HeaderMap, trust: &Trust) -> IpAddr {
     let mut vouched = canonical_address(peer);
-    if !is_trusted(vouched, trust) {
-        return vouched;
-    }
     // Several lines are one list, in order.
     for line in headers.get_all(&X_FORWARDED_FOR).iter().rev() {
         for entry in line.as_bytes().rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii) {

@@ -59,6 +59,7 @@ impl Values {
 
     /// Puts the fields into `headers`, in place of any of the same names.
     pub(crate) fn insert_into(self, headers: &mut HeaderMap) {
+        headers.reserve(self.fields.len());
         let all = Bytes::from(self.buffer);
         let mut start = 0;
         for (name, end) in self.fields {
