@@ -1,3 +1,34 @@
 //! The `cupo` command.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod failure;
+mod quick;
+mod replay;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Args, Command};
+
+/// The allocator decides a good part of what a proxied request costs; see docs/decisions/0003-gateway-runtime.md.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[allow(clippy::print_stderr, reason = "errors go to stderr")]
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Check(args) => check::run(&args),
+        Command::Replay(args) => replay::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            failure.exit_code()
+        }
+    }
+}

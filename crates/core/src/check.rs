@@ -22,7 +22,7 @@ pub struct CheckItem {
 /// The list of (key, limit, cost) that one request must pass, decided all or nothing. No key appears twice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Check {
-    items: SmallVec<[CheckItem; 4]>,
+    items: SmallVec<[CheckItem; 2]>,
 }
 
 /// The key is already in the check: two decisions on one state in one step would not see each other.
@@ -80,7 +80,7 @@ impl From<CheckItem> for Check {
 }
 
 /// The decisions of a check, in the order of its items.
-pub type Decisions = SmallVec<[Decision; 4]>;
+pub type Decisions = SmallVec<[Decision; 2]>;
 
 /// What a store answers to a check.
 #[derive(Debug, Clone, PartialEq, Eq)]

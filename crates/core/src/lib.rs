@@ -56,5 +56,5 @@ pub use policy::{
     RuleSource, Trust,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
-pub use store::{Store, StoreError};
+pub use store::{Refusal, Store, StoreError};
 pub use time::{Resolution, Timestamp};

@@ -10,7 +10,7 @@ use crate::algorithm::{
     token_bucket,
 };
 use crate::decision::Decision;
-use crate::number::{DOMAIN, MAX_SPAN, ceil_div, floor_div, gcd, product, sum};
+use crate::number::{DOMAIN, MAX_SPAN, ceil_div, floor_div, gcd, modulo, product, sum};
 use crate::rate::{DisplayDuration, Rate};
 use crate::time::{Resolution, Timestamp};
 
@@ -258,10 +258,28 @@ impl fmt::Display for Limit {
             Params::SlidingWindowLog(p) => write!(f, "{} per {}", p.count, span(p.window)),
             Params::SlidingWindowCounter(p) => write!(f, "{} per {}", p.count, span(p.window)),
             Params::TokenBucket(p) => {
-                write!(f, "capacity {}, refill {} per {}", p.capacity, p.refill, span(p.period))
+                write!(f, "capacity {}, refill {}", p.capacity, self.rate(p.refill, p.period))
             }
-            Params::LeakyBucket(p) => write!(f, "rate {} per {}, queue {}", p.rate, span(p.period), p.queue),
+            Params::LeakyBucket(p) => write!(f, "rate {}, queue {}", self.rate(p.rate, p.period), p.queue),
         }
+    }
+}
+
+impl Limit {
+    /// A rate in lowest terms as people say it: per second, minute, hour or day, whichever is the first that holds whole
+    /// periods.
+    fn rate(&self, count: u64, period: u64) -> Rate {
+        const UNITS: [Duration; 4] = [
+            Duration::from_secs(1),
+            Duration::from_secs(60),
+            Duration::from_secs(3_600),
+            Duration::from_secs(86_400),
+        ];
+        let said = UNITS.into_iter().find_map(|unit| {
+            let ticks = self.resolution.ticks(unit).filter(|&t| modulo(t, period) == 0)?;
+            Some(Rate::new(count.checked_mul(floor_div(ticks, period))?, unit))
+        });
+        said.unwrap_or_else(|| Rate::new(count, self.resolution.span(period)))
     }
 }
 

@@ -108,3 +108,13 @@ fn the_well_known_walk() {
     let later: Vec<_> = (0..3).map(|_| at(now + 1_500_000)).collect();
     assert_eq!(later, [(true, 2), (true, 1), (true, 0)]);
 }
+
+#[test]
+fn rates_show_as_people_say_them() {
+    let shown = |count, period| Limit::token_bucket(20, Rate::new(count, period)).unwrap().to_string();
+    assert_eq!(shown(10, SECOND), "token_bucket, capacity 20, refill 10 per 1s");
+    assert_eq!(shown(10, SECOND * 60), "token_bucket, capacity 20, refill 10 per 1m");
+    assert_eq!(shown(120, SECOND * 60), "token_bucket, capacity 20, refill 2 per 1s");
+    assert_eq!(shown(1, SECOND * 7), "token_bucket, capacity 20, refill 1 per 7s");
+    assert_eq!(shown(5, SECOND * 7), "token_bucket, capacity 20, refill 1 per 1400ms");
+}

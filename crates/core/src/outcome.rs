@@ -20,8 +20,8 @@ pub struct Outcome {
     verdict: Verdict,
     delay: Duration,
     check: Check,
-    decided: SmallVec<[Decided; 4]>,
-    shadow: SmallVec<[(CheckItem, Decided); 1]>,
+    decided: SmallVec<[Decided; 2]>,
+    shadow: Vec<(CheckItem, Decided)>,
     binding: Option<usize>,
     lacking: Option<usize>,
 }
@@ -48,7 +48,7 @@ pub struct Ruling<'a> {
 impl Outcome {
     /// Folds what the store said about the enforced rules into one answer.
     pub(crate) fn fold(policy: Arc<Policy>, check: Check, rules: &[usize], executed: &Executed) -> Self {
-        let decided: SmallVec<[Decided; 4]> = rules
+        let decided: SmallVec<[Decided; 2]> = rules
             .iter()
             .zip(&executed.decisions)
             .map(|(&rule, &decision)| Decided { rule, decision })
@@ -73,7 +73,7 @@ impl Outcome {
             delay: Duration::ZERO,
             check: Check::new(),
             decided: SmallVec::new(),
-            shadow: SmallVec::new(),
+            shadow: Vec::new(),
             binding: None,
             lacking: None,
         }

@@ -73,4 +73,81 @@ pub enum StoreError {
     /// The store cannot be reached or refuses to work.
     #[error("the store is unavailable")]
     Unavailable,
+    /// As many checks wait for the store already as may wait; nothing was charged.
+    #[error("too many checks wait for the store: it is slower than the traffic")]
+    Overloaded,
+    /// The store failed several times in a row and is left alone for a moment; nothing was charged.
+    #[error("the store failed repeatedly and is not asked for a moment")]
+    Resting,
+    /// The store answered that it does not work now; nothing was charged.
+    #[error("the store refuses: {0}")]
+    Refused(Refusal),
+}
+
+impl StoreError {
+    /// A short name for metrics and logs, such as `timeout` or `out_of_memory`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Unavailable => "unavailable",
+            Self::Overloaded => "overloaded",
+            Self::Resting => "resting",
+            Self::Refused(refusal) => refusal.name(),
+        }
+    }
+}
+
+/// Why a store that can be reached does not work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+pub enum Refusal {
+    /// It loads its data after a start.
+    #[error("it is loading its data; wait until it has started")]
+    Loading,
+    /// It is a replica, or may not write for another reason.
+    #[error("it does not accept writes; point the store at the primary server")]
+    ReadOnly,
+    /// It has no memory left.
+    #[error("it is out of memory; raise its memory limit or give the limits fewer keys")]
+    OutOfMemory,
+    /// It is busy with somebody else's script.
+    #[error("it is busy with a script of another client; stop that script")]
+    Busy,
+    /// A part of its cluster is down, or its replica has lost its primary.
+    #[error("a part of the cluster is down; bring its nodes back")]
+    ClusterDown,
+    /// The user may not do what a check needs.
+    #[error("the user lacks a permission; grant the commands and keys that the documentation lists")]
+    NoPermission,
+    /// The user or password is wrong or missing.
+    #[error("it does not accept the user and password; correct them")]
+    Unauthenticated,
+    /// It cannot write to its disk or has too few replicas, and stops accepting writes because of that.
+    #[error("it stopped accepting writes to protect its data; see its log")]
+    Misconfigured,
+    /// It runs in another mode or is older than the store can use.
+    #[error("it is not a server of the expected kind and version; see the log of the connection")]
+    WrongServer,
+    /// It answered something that the store does not understand.
+    #[error("it answered in a way that is not understood; see the log for the answer")]
+    Protocol,
+}
+
+impl Refusal {
+    /// A short name for metrics and logs, such as `out_of_memory`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::ReadOnly => "read_only",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Busy => "busy",
+            Self::ClusterDown => "cluster_down",
+            Self::NoPermission => "no_permission",
+            Self::Unauthenticated => "unauthenticated",
+            Self::Misconfigured => "misconfigured",
+            Self::WrongServer => "wrong_server",
+            Self::Protocol => "protocol",
+        }
+    }
 }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 /// assert_ne!(one, two);
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(SmallVec<[u8; 72]>);
+pub struct Key(SmallVec<[u8; 56]>);
 
 impl Key {
     /// Begins a key of the rule or namespace called `scope`.

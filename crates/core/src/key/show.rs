@@ -14,10 +14,11 @@ impl fmt::Display for Key {
     /// people: not every two keys that differ are shown differently.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = Fields(self.as_bytes());
-        write!(f, "{}", fields.field().unwrap_or_default().escape_ascii())?;
+        show_text(f, fields.field().unwrap_or_default())?;
         while let Some((tag, name, value)) = fields.part() {
             let Some(kind) = tag_name(tag & !HASHED) else { continue };
-            write!(f, " {kind}")?;
+            f.write_str(" ")?;
+            f.write_str(kind)?;
             match (kind, name) {
                 (_, []) => {}
                 ("route", method) => write!(f, "={}", method.escape_ascii())?,
@@ -43,7 +44,20 @@ fn show_value(f: &mut fmt::Formatter<'_>, kind: &str, tag: u8, value: &[u8]) -> 
             f.write_str("=sha256:")?;
             value.iter().take(HASH_SHOWN).try_for_each(|byte| write!(f, "{byte:02x}"))
         }
-        (_, value) => write!(f, "={}", value.escape_ascii()),
+        (_, value) => {
+            f.write_str("=")?;
+            show_text(f, value)
+        }
+    }
+}
+
+fn show_text(f: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
+    match core::str::from_utf8(text) {
+        // The usual case, in one piece.
+        Ok(plain) if plain.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\' | b'\'')) => {
+            f.write_str(plain)
+        }
+        _ => write!(f, "{}", text.escape_ascii()),
     }
 }
 

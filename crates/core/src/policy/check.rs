@@ -21,7 +21,7 @@ pub(crate) struct Prepared {
 }
 
 /// Rules that only watch, by index, each with what it counts.
-pub(crate) type ShadowItems = SmallVec<[(usize, CheckItem); 1]>;
+pub(crate) type ShadowItems = Vec<(usize, CheckItem)>;
 
 impl Policy {
     /// The checks for a request; as an error the index of a rule that refuses it for what it lacks.

@@ -1,0 +1,92 @@
+//! `cupo check`: validates a policy and says what it means.
+
+use std::io::{self, Write};
+
+use cupo_config::{Config, MemoryBound, StoreSource};
+use cupo_core::{Action, Algorithm, DisplayDuration, OnMissing, Rule};
+
+use crate::args::CheckArgs;
+use crate::failure::Failure;
+
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let config = cupo_config::load(&args.file)?;
+    describe(&config, &mut io::stdout().lock()).map_err(Failure::Write)
+}
+
+fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
+    let gateway = &config.gateway;
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "not said".to_owned());
+    let trust = config.policy.trust();
+    writeln!(out, "{} is valid.\n", config.source.name())?;
+    writeln!(out, "listen           {}", or_none(gateway.listen.map(|a| a.to_string())))?;
+    writeln!(out, "upstream         {}", or_none(gateway.upstream.as_ref().map(ToString::to_string)))?;
+    writeln!(out, "store            {}", store(&config.store))?;
+    let proxies: Vec<String> = trust.proxies.iter().map(ToString::to_string).collect();
+    match proxies.as_slice() {
+        [] => writeln!(out, "trusted proxies  none: the address of the connection is the client's")?,
+        proxies => writeln!(out, "trusted proxies  {}", proxies.join(", "))?,
+    }
+    for rule in config.policy.rules() {
+        describe_rule(rule, out)?;
+    }
+    Ok(())
+}
+
+fn store(store: &StoreSource) -> String {
+    match store {
+        StoreSource::Memory { bound: None } => "memory".to_owned(),
+        StoreSource::Memory { bound: Some(MemoryBound::Bytes(bytes)) } => {
+            format!("memory, at most {bytes} bytes")
+        }
+        StoreSource::Memory { bound: Some(MemoryBound::Keys(keys)) } => {
+            format!("memory, at most {keys} keys")
+        }
+        _ => "another".to_owned(),
+    }
+}
+
+fn describe_rule(rule: &Rule, out: &mut impl Write) -> io::Result<()> {
+    let limit = rule.limit();
+    writeln!(out, "\nrule {}", rule.name())?;
+    writeln!(out, "  applies to     {}", rule.describe_match())?;
+    writeln!(out, "  counts by      {}", rule.key())?;
+    writeln!(out, "  allows         {limit}")?;
+    writeln!(out, "  that is        {}", meaning(rule))?;
+    writeln!(out, "  each costs     {}", rule.cost())?;
+    let excess = match rule.action() {
+        Action::Deny => "deny: 429 with Retry-After",
+        Action::Delay => {
+            "delay: hold each request until its slot; when the queue is full, 429 with Retry-After"
+        }
+        Action::Shadow => "shadow: count and observe, never deny",
+        other => other.name(),
+    };
+    writeln!(out, "  on excess      {excess}")?;
+    let missing = match rule.on_missing() {
+        OnMissing::Skip => "skip: the rule does not apply",
+        OnMissing::Shared => "shared: all requests that lack it share one counter",
+        OnMissing::Deny => "deny: 403, saying what is missing",
+        other => other.name(),
+    };
+    writeln!(out, "  without key    {missing}")
+}
+
+/// What the numbers amount to: the burst, and the rate that lasts.
+fn meaning(rule: &Rule) -> String {
+    let limit = rule.limit();
+    let (quota, window) = (limit.quota(), DisplayDuration(limit.window()));
+    if quota == 0 {
+        return "nothing: every request is refused".to_owned();
+    }
+    match limit.algorithm() {
+        Algorithm::FixedWindow => {
+            format!("at most {quota} in each {window} of the clock; up to twice that across an edge")
+        }
+        Algorithm::SlidingWindowLog => format!("at most {quota} in any {window}, exactly"),
+        Algorithm::SlidingWindowCounter => {
+            format!("about {quota} in any {window}, estimated from two windows")
+        }
+        Algorithm::TokenBucket => format!("a burst of {quota}, whole again after {window}"),
+        Algorithm::LeakyBucket => format!("evenly spaced; {quota} at once fill it, and drain in {window}"),
+    }
+}

@@ -1,0 +1,1 @@
+//! A policy from options, for those who have no file yet.

@@ -1,0 +1,131 @@
+//! Lines of a byte stream, without copying those that lie whole in the buffer, and none longer than a bound.
+
+use std::io::{self, Read};
+
+/// The longest line, in bytes.
+pub(super) const LONGEST: usize = 1 << 20;
+
+const BUFFER: usize = 1 << 18;
+
+/// Why there is no next line.
+pub(super) enum LineError {
+    Read(io::Error),
+    TooLong,
+}
+
+pub(super) struct Lines<R> {
+    source: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    number: u64,
+    ended: bool,
+}
+
+impl<R: Read> Lines<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { source, buffer: vec![0; BUFFER], start: 0, end: 0, number: 0, ended: false }
+    }
+
+    /// How many lines have been given out.
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the next line has yet to be read from the source.
+    pub(super) const fn is_drained(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// The next line without its end, or `None` after the last.
+    pub(super) fn next(&mut self) -> Option<Result<&[u8], LineError>> {
+        let mut searched = 0;
+        let length = loop {
+            let unread = self.buffer.get(self.start..self.end).unwrap_or_default();
+            let newline = memchr::memchr(b'\n', unread.get(searched..).unwrap_or_default());
+            if let Some(at) = newline {
+                break searched.saturating_add(at);
+            }
+            searched = unread.len();
+            if searched > LONGEST {
+                return Some(Err(LineError::TooLong));
+            }
+            if self.ended {
+                if unread.is_empty() {
+                    return None;
+                }
+                break searched;
+            }
+            match self.fill() {
+                Ok(0) => self.ended = true,
+                Ok(_) => {}
+                Err(error) => return Some(Err(LineError::Read(error))),
+            }
+        };
+        let line = self.start..self.start.saturating_add(length);
+        self.start = line.end.saturating_add(1).min(self.end);
+        self.number = self.number.saturating_add(1);
+        if length > LONGEST {
+            return Some(Err(LineError::TooLong));
+        }
+        Some(Ok(self.buffer.get(line).unwrap_or_default()))
+    }
+
+    fn fill(&mut self) -> io::Result<usize> {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end = self.end.saturating_sub(self.start);
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            self.buffer.resize(self.buffer.len().saturating_mul(2), 0);
+        }
+        loop {
+            match self.source.read(self.buffer.get_mut(self.end..).unwrap_or_default()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(count) => {
+                    self.end = self.end.saturating_add(count);
+                    return Ok(count);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, LineError, Lines};
+
+    /// Gives out its bytes a few at a time, as pipes do.
+    struct Drops(Vec<u8>, usize);
+
+    impl std::io::Read for Drops {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0.drain(..count);
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn lines_are_whole_however_the_bytes_come() {
+        for size in [1, 2, 3, 7, 100] {
+            let mut lines = Lines::new(Drops(b"one\n\ntwo three\r\nlast".to_vec(), size));
+            let mut got = Vec::new();
+            while let Some(Ok(line)) = lines.next() {
+                got.push(line.to_vec());
+            }
+            assert_eq!(got, [&b"one"[..], b"", b"two three\r", b"last"], "{size} bytes at a time");
+            assert_eq!(lines.number(), 4);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_in_bounded_memory() {
+        let mut lines = Lines::new(std::io::repeat(b'x'));
+        assert!(matches!(lines.next(), Some(Err(LineError::TooLong))));
+        assert!(lines.buffer.len() <= 4 * LONGEST);
+    }
+}
