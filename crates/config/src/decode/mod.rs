@@ -1,0 +1,80 @@
+//! From the tree to plain values.
+
+mod address;
+mod gateway;
+mod limit;
+mod rule;
+mod scalar;
+mod store;
+mod value;
+
+use cupo_core::{PolicySource, RuleSource, Trust};
+
+use crate::fault::Faults;
+use crate::source::{GatewaySource, StoreSource};
+use crate::tree::Node;
+use value::{Map, Value};
+
+/// What could be decoded.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) gateway: GatewaySource,
+    pub(crate) store: StoreSource,
+    /// The rules without faults.
+    pub(crate) policy: PolicySource,
+    /// The index in the file of each of them.
+    pub(crate) rule_indices: Vec<usize>,
+}
+
+const FIELDS: &[&str] = &[
+    "listen",
+    "upstream",
+    "upstream_protocol",
+    "health_path",
+    "access_log",
+    "workers",
+    "timeouts",
+    "limits",
+    "store",
+    "trusted_proxies",
+    "ipv6_prefix",
+    "api_key_header",
+    "user_header",
+    "rules",
+];
+
+/// Decodes the file. `None` where it has no fields at all.
+pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
+    let map = Value::root(root, faults).map(FIELDS)?;
+    let gateway = gateway::gateway(&map);
+    let store = map.get("store").and_then(|value| store::store(&value)).unwrap_or_default();
+    let trust = trust(&map);
+    let rules = map.need("rules", "rules: [{ name: all, key: ip, limit: 100/minute }]");
+    let decoded: Vec<Option<RuleSource>> = rules
+        .and_then(|rules| rules.list())
+        .map(|rules| rules.iter().map(rule::rule).collect())
+        .unwrap_or_default();
+    let (rule_indices, rules) =
+        decoded.into_iter().enumerate().filter_map(|(i, rule)| Some((i, rule?))).unzip();
+    Some(Draft { gateway, store, policy: PolicySource { trust, rules }, rule_indices })
+}
+
+/// What is wrong is left at its default, which has no faults of its own.
+fn trust(map: &Map<'_>) -> Trust {
+    let mut trust = Trust::default();
+    if let Some(proxies) = map.get("trusted_proxies").and_then(|value| value.list()) {
+        trust.proxies = proxies.iter().filter_map(address::network).collect();
+    }
+    if let Some(bits) = map.get("ipv6_prefix").and_then(|value| value.integer(1, 128)) {
+        trust.ipv6_prefix = u8::try_from(bits).unwrap_or(trust.ipv6_prefix);
+    }
+    // Header names are the same in any case, and core knows them in lower case.
+    let header = |name| map.get(name).and_then(|value| value.text().map(str::to_ascii_lowercase));
+    if let Some(name) = header("api_key_header") {
+        trust.api_key_header = name;
+    }
+    if let Some(name) = header("user_header") {
+        trust.user_header = name;
+    }
+    trust
+}

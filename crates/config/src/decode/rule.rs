@@ -1,0 +1,71 @@
+//! A rule: match, key, limit and action.
+
+use cupo_core::{Action, KeySpec, MatchSource, OnMissing, RuleSource};
+
+use super::limit;
+use super::scalar::MAX;
+use super::value::Value;
+use crate::problem::{Expected, Problem};
+use crate::tree::Content;
+
+const FIELDS: &[&str] = &["name", "match", "key", "limit", "cost", "action", "on_missing"];
+
+/// The rule; everything wrong with it is reported before `None` is returned.
+pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
+    let map = value.map(FIELDS)?;
+    let name = map.need("name", "name: per-client").and_then(|value| value.text());
+    let matches = map.or("match", MatchSource::default(), matches);
+    let key = map.need("key", "key: ip").and_then(|value| key(&value));
+    let limit = map.need("limit", "limit: 100/minute").and_then(|value| limit::limit(&value));
+    let cost = map.or("cost", 1, |value| value.integer(0, MAX));
+    let action =
+        map.or("action", Action::default(), |value| value.word("an action", Action::ALL, Action::name));
+    let on_missing = map.or("on_missing", OnMissing::default(), |value| {
+        value.word("an answer to a missing part", OnMissing::ALL, OnMissing::name)
+    });
+    let mut rule = RuleSource::new(name?, key?, limit?);
+    rule.matches = matches?;
+    rule.cost = cost?;
+    rule.action = action?;
+    rule.on_missing = on_missing?;
+    Some(rule)
+}
+
+fn matches(value: &Value<'_>) -> Option<MatchSource> {
+    let map = value.map(&["method", "path"])?;
+    let methods = map.or("method", Vec::new(), |value| {
+        let methods = texts(value)?;
+        if methods.is_empty() { value.fault(Problem::EmptyList) } else { Some(methods) }
+    });
+    let path = map.or("path", None, |value| value.text().map(|path| Some(path.to_owned())));
+    let methods = methods?.into_iter().map(|(_, method)| method.to_owned()).collect();
+    Some(MatchSource { methods, path: path? })
+}
+
+fn key(value: &Value<'_>) -> Option<KeySpec> {
+    let parts = texts(value)?;
+    // Each part alone first, so that the fault is at the part.
+    let sound = parts.iter().filter_map(|(part, text)| parsed(part, &[*text])).count();
+    if sound < parts.len() {
+        return None;
+    }
+    let texts: Vec<&str> = parts.into_iter().map(|(_, text)| text).collect();
+    parsed(value, &texts)
+}
+
+fn parsed(value: &Value<'_>, parts: &[&str]) -> Option<KeySpec> {
+    KeySpec::parse(parts).map_err(|error| value.fault::<()>(Problem::Key(error))).ok()
+}
+
+/// One text, or a list of them.
+fn texts<'a>(value: &Value<'a>) -> Option<Vec<(Value<'a>, &'a str)>> {
+    match value.content() {
+        Content::Text { text, .. } => Some(vec![(value.clone(), text)]),
+        Content::List(_) => {
+            let texts: Vec<_> =
+                value.list()?.into_iter().map(|item| item.text().map(|text| (item.clone(), text))).collect();
+            texts.into_iter().collect()
+        }
+        _ => value.wrong_type(Expected::TextOrList),
+    }
+}

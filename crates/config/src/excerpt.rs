@@ -1,0 +1,80 @@
+//! The line that an error is in, as a terminal can show it.
+
+use crate::tree::Mark;
+
+/// A part of a line, and where in it the carets go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Excerpt {
+    pub(crate) text: String,
+    /// Characters before the carets.
+    pub(crate) indent: usize,
+    /// Carets, at least one.
+    pub(crate) width: usize,
+}
+
+/// Longer lines are shown in part.
+const MAX_WIDTH: usize = 110;
+
+/// Characters that are kept before the place, where a line is shown in part.
+const BEFORE: usize = 40;
+
+impl Excerpt {
+    /// `None` where the text is empty or ends before the line.
+    pub(crate) fn of(text: &str, mark: Mark) -> Option<Self> {
+        let line = text.split('\n').nth(mark.line.checked_sub(1)?).filter(|_| !text.is_empty())?;
+        let at = mark.column.saturating_sub(1);
+        let length = line.chars().count();
+        let skipped = if length > MAX_WIDTH { at.saturating_sub(BEFORE) } else { 0 };
+        let mut shown: String = line.chars().skip(skipped).take(MAX_WIDTH).map(Self::shown).collect();
+        let end = skipped.saturating_add(MAX_WIDTH).min(length);
+        if end < length {
+            shown.push('…');
+        }
+        let lead = if skipped > 0 { "…" } else { "" };
+        let width = mark.width.min(end.saturating_sub(at)).max(1);
+        let indent = at.saturating_sub(skipped).saturating_add(lead.chars().count());
+        Some(Self { text: format!("{lead}{shown}").trim_end().to_owned(), indent, width })
+    }
+
+    /// A character as it is shown: none moves the cursor, reverses the line or has no width.
+    pub(crate) fn shown(c: char) -> char {
+        match c {
+            '\t' => ' ',
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
+                '\u{fffd}'
+            }
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Excerpt, Mark};
+
+    fn excerpt(text: &str, column: usize, width: usize) -> Option<(String, usize, usize)> {
+        Excerpt::of(text, Mark { line: 1, column, width }).map(|e| (e.text, e.indent, e.width))
+    }
+
+    #[test]
+    fn a_short_line_is_shown_whole_and_carets_stay_inside() {
+        assert_eq!(excerpt("a: bc", 4, 2), Some(("a: bc".to_owned(), 3, 2)));
+        assert_eq!(excerpt("a: bc\nd", 4, usize::MAX), Some(("a: bc".to_owned(), 3, 2)));
+        assert_eq!(excerpt("é: ü", 4, 9), Some(("é: ü".to_owned(), 3, 1)));
+        assert_eq!(excerpt("a", 9, 1), Some(("a".to_owned(), 8, 1)));
+        assert_eq!(excerpt("", 1, 1), None);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_place() {
+        let line = format!("{}X{}", "a".repeat(500), "b".repeat(500));
+        let (text, indent, width) = excerpt(&line, 501, 1).unwrap();
+        assert_eq!((text.chars().count(), text.chars().nth(indent), width), (112, Some('X'), 1));
+    }
+
+    #[test]
+    fn what_would_steer_a_terminal_is_replaced() {
+        assert_eq!(excerpt("\u{1b}[31m\t\u{202e}x", 1, 1).unwrap().0, "\u{fffd}[31m \u{fffd}x");
+    }
+}

@@ -1,0 +1,201 @@
+//! What to do about a problem.
+
+use cupo_core::{KeySpecError, LimitError, RateError};
+use granit_parser::ErrorKind;
+
+use crate::problem::{Expected, Found, Problem};
+
+pub(crate) fn hint(problem: &Problem) -> String {
+    match problem {
+        Problem::Read(_) => "give the path of a file that exists and may be read".to_owned(),
+        Problem::FileTooLarge { .. } => "a policy of a thousand rules is shorter; is this the right file?".to_owned(),
+        Problem::NotUtf8 => "save the file as UTF-8; Latin-1 and UTF-16 are not understood".to_owned(),
+        Problem::Empty => "write at least one rule: `rules: [{ name: all, key: ip, limit: 100/minute }]`".to_owned(),
+        Problem::SeveralDocuments => "drop the `---` and what follows it, or give each policy its own file".to_owned(),
+        Problem::Syntax { remedy, .. } => (*remedy).to_owned(),
+        Problem::TooDeep { .. } => "a policy needs 5 levels; check the brackets and the indentation".to_owned(),
+        Problem::Anchor => "write the value out; put text that begins with `&` or `*` in quotes".to_owned(),
+        Problem::Tag => "drop it; put text that begins with `!` in quotes".to_owned(),
+        Problem::FieldNotText => "write fields as `name: value`; put text with [ ] { } in quotes".to_owned(),
+        Problem::UnknownField { name, allowed } => did_you_mean(name, allowed),
+        Problem::MissingField { example, .. } => format!("for example `{example}`"),
+        Problem::DuplicateField { .. } | Problem::Conflict { .. } => "keep one of the two".to_owned(),
+        Problem::EmptyList => "write at least one item, or drop the field".to_owned(),
+        Problem::WrongType { expected, found } => wrong_type(*expected, found).to_owned(),
+        Problem::UnknownWord { text, allowed, .. } => did_you_mean(text, allowed),
+        Problem::NotWhole(text) => not_whole(text),
+        Problem::OutOfRange { min, max, unit: "", .. } => format!("write a whole number from {min} to {max}"),
+        Problem::OutOfRange { min, max, unit, .. } => format!("write {min} to {max} {unit}"),
+        Problem::NotASize(_) => {
+            "write a whole number of bytes, or one with a unit: B, KiB, MiB or GiB, as in `64KiB` (1 KiB is 1024 bytes)"
+                .to_owned()
+        }
+        Problem::Listen(_) => {
+            "write an IP address and a port, as in `127.0.0.1:8080`, `0.0.0.0:8080` or `\"[::1]:8080\"`".to_owned()
+        }
+        Problem::Upstream(_) => "write `http://HOST:PORT` without a path, as in `http://127.0.0.1:9000`, or `demo`".to_owned(),
+        Problem::HttpsUpstream(_) => "write `http://HOST:PORT`, and let a proxy beside the upstream speak TLS".to_owned(),
+        Problem::Network(_) => "write a network such as `10.0.0.0/8` or an address such as `192.0.2.7`".to_owned(),
+        Problem::HostBits { network, .. } => {
+            format!("write `{}` for the network, or `{}` for the host", network.trunc(), network.addr())
+        }
+        Problem::HealthPath(_) => "write a path that begins with `/`, as in `/.cupo/health`, or `none`".to_owned(),
+        Problem::Rate(error) => rate(error),
+        Problem::Limit(error) => limit(error).to_owned(),
+        Problem::Key(error) => key(error).to_owned(),
+        Problem::Policy(problem) => policy(problem).to_owned(),
+    }
+}
+
+/// The word that was probably meant, and all there are.
+fn did_you_mean(text: &str, allowed: &[&str]) -> String {
+    let all = allowed.join(", ");
+    match nearest(text, allowed) {
+        Some(near) => format!("did you mean `{near}`? Allowed here: {all}"),
+        None => format!("allowed here: {all}"),
+    }
+}
+
+/// The one of `words` that `text` could be a slip of the pen of.
+fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let length = text.chars().count();
+    if length > 40 {
+        return None;
+    }
+    let plain = |word: &str| word.to_ascii_lowercase().replace(['-', '_', ' '], "");
+    let slips = |word: &&str| strsim::osa_distance(&plain(text), &plain(word));
+    let near = words.iter().copied().min_by_key(|word| slips(word))?;
+    (slips(&near) <= (length / 3).max(1)).then_some(near)
+}
+
+fn wrong_type(expected: Expected, found: &Found) -> &'static str {
+    match (expected, found) {
+        (Expected::Map, Found::Plain(text)) if text.contains(':') => {
+            "write a space after the colon, as in `name: value`"
+        }
+        (Expected::Map, Found::Nothing) => {
+            "write its fields in the lines below, further to the right, or drop the name"
+        }
+        (Expected::Map, Found::List) => "drop the `-` or the brackets: there is only one of it",
+        (Expected::Map, _) => "write `{ name: value }`, or one `name: value` a line, further to the right",
+        (Expected::List, Found::Nothing) => "write one `- item` a line below, or drop the name",
+        (Expected::List, _) => "write `[one, two]`, or one `- item` a line",
+        (Expected::Number, Found::Quoted(_)) => "drop the quotes",
+        (Expected::Number, _) => "write digits, as in `100`",
+        (Expected::Size, _) => "write a size such as `64KiB`, or a whole number of bytes",
+        (Expected::Bool, _) => "write `true` or `false`: in lower case, without quotes",
+        (Expected::Limit, _) => {
+            "write a rate such as `100/minute`, or `{ algorithm: token_bucket, capacity: 20, refill: 10/second }`"
+        }
+        (Expected::Store, _) => "write `memory`, or `{ memory: { max_bytes: 64MiB } }`",
+        (Expected::Text | Expected::TextOrList, Found::Nothing) => {
+            "write a value after the colon; the words `null` and `~` need quotes to be text"
+        }
+        (Expected::Text | Expected::TextOrList, _) => "write one value; put text with [ ] { } in quotes",
+    }
+}
+
+fn not_whole(text: &str) -> String {
+    let digits: String = text.chars().filter(|c| !matches!(c, '_' | ',' | ' ')).collect();
+    let is_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let hex = text.strip_prefix("0x").and_then(|s| u64::from_str_radix(s, 16).ok());
+    let octal = text.strip_prefix("0o").and_then(|s| u64::from_str_radix(s, 8).ok());
+    if text.starts_with('-') {
+        "write 0 or more".to_owned()
+    } else if let Some(number) = hex.or(octal) {
+        format!("write it in decimal digits: `{number}`")
+    } else if is_digits(text) {
+        "drop the leading zeros, which some programs read as octal".to_owned()
+    } else if is_digits(&digits) {
+        format!("write it without separators: `{digits}`")
+    } else {
+        "write decimal digits only, as in `100`: no sign, point, exponent or separator".to_owned()
+    }
+}
+
+fn rate(error: &RateError) -> String {
+    match error {
+        RateError::Unit { text, unit } if unit.is_empty() => {
+            format!("say the unit too: `{text}s` for seconds, `{text}m` for minutes")
+        }
+        RateError::Unit { text, .. } | RateError::Length { text, .. } if !text.contains(['/', 'p']) => {
+            "for example `10s`".to_owned()
+        }
+        _ => "for example `100/minute`, or `5/10s`".to_owned(),
+    }
+}
+
+fn limit(error: &LimitError) -> &'static str {
+    match error {
+        LimitError::NeverRefills { .. } => "for example `refill: 1/second`",
+        _ => "for example `100/minute`",
+    }
+}
+
+fn key(error: &KeySpecError) -> &'static str {
+    match error {
+        KeySpecError::Argument { .. } => "for example `header(x-team)`",
+        KeySpecError::Twice { .. } => "for example `[user, route]`",
+        _ => "for example `ip`, `api_key | ip` for the first that is present, or `[user, route]` for both",
+    }
+}
+
+fn policy(problem: &cupo_core::Problem) -> &'static str {
+    use cupo_core::Problem as P;
+    match problem {
+        P::NoRules => "for example `rules: [{ name: all, key: ip, limit: 100/minute }]`",
+        P::Name(_) => "for example `name: per-client`",
+        P::DuplicateName { .. } => "for example `name: login-by-user` beside `name: login-by-ip`",
+        P::ZeroCost | P::CostAboveQuota { .. } => "for example `cost: 1`",
+        P::DelayWithoutSlots => {
+            "for example `limit: { algorithm: leaky_bucket, rate: 10/second, queue: 50 }`"
+        }
+        P::Method(_) => "for example `method: [GET, HEAD]`",
+        P::Path(_) => "for example `path: \"/hooks/{id}\"`, or `path: \"/search/**\"` for everything below",
+        P::HeaderName(_) => "for example `x-api-key`",
+        _ => "see docs/policy.md",
+    }
+}
+
+/// What to do about text that is not YAML.
+pub(crate) fn syntax(kind: &ErrorKind) -> &'static str {
+    use ErrorKind as E;
+    match kind {
+        kind if is_tab(kind) => "indent with spaces; YAML allows no tabs there",
+        E::UnclosedQuotedScalar => "close the quote that begins here",
+        E::UnclosedFlowCollection { .. }
+        | E::MismatchedFlowCollectionEnd { .. }
+        | E::MisplacedFlowCollectionEnd
+        | E::ExpectedFlowMappingSeparator
+        | E::ExpectedFlowSequenceSeparator
+        | E::UnexpectedEofFlowMapping
+        | E::UnexpectedEofFlowSequence => {
+            "check that brackets and commas match; put text with [ ] { } , in quotes, as in `\"/hooks/{id}\"`"
+        }
+        E::DirectiveDisallowed => "drop the line: a policy file has no `%` directives",
+        E::UnexpectedCharacter { .. } => {
+            "put text that begins with @ ` % or has unusual characters in quotes"
+        }
+        E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape => {
+            "write `\\\\` for a backslash in double quotes, or use single quotes"
+        }
+        E::InvalidColonPlacement => {
+            "close the bracket or the quote before this line; put text with `: ` in quotes"
+        }
+        E::MappingValueNotAllowed | E::SimpleKeyExpected | E::InvalidSimpleKey => {
+            "write one `name: value` a line, all names of a map in one column; put text with `: ` in quotes"
+        }
+        E::InvalidIndentation
+        | E::ExpectedBlockMappingKey
+        | E::ExpectedBlockSequenceEntry
+        | E::BlockSequenceEntryNotAllowed => {
+            "begin the fields of a map, and the `-` of a list, in one column; put text that begins with [ or { in quotes"
+        }
+        _ => "check indentation, colons and brackets; put text with any of : # [ ] { } , & * ! in quotes",
+    }
+}
+
+pub(crate) const fn is_tab(kind: &ErrorKind) -> bool {
+    use ErrorKind as E;
+    matches!(kind, E::TabNotAllowed | E::TabInBlockIndentation | E::TabInIndentation | E::TabInPlainScalar)
+}

@@ -1,0 +1,239 @@
+//! What can be wrong with a policy file.
+
+use std::fmt;
+use std::io;
+
+use granit_parser::ErrorKind;
+use thiserror::Error;
+
+use crate::hint;
+
+/// What is wrong, in one line. What to do about it is in [`ConfigError::hint`](crate::ConfigError::hint).
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file cannot be read.
+    #[error("cannot read the file: {0}")]
+    Read(#[source] io::Error),
+    /// The file is too long.
+    #[error("the file is longer than {limit} bytes")]
+    FileTooLarge {
+        /// The most bytes that are read.
+        limit: usize,
+    },
+    /// The file is not UTF-8 from this place on.
+    #[error("the file is not UTF-8 text from here on")]
+    NotUtf8,
+    /// The file says nothing.
+    #[error("the file says nothing")]
+    Empty,
+    /// A second document begins here.
+    #[error("a second document begins here, and a policy file is one")]
+    SeveralDocuments,
+    /// The text is not YAML.
+    #[error("this is not YAML: {reason}")]
+    Syntax {
+        /// Why, in the parser's words.
+        reason: Box<str>,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// Maps and lists are nested too deep.
+    #[error("maps and lists are more than {limit} levels deep")]
+    TooDeep {
+        /// The most levels.
+        limit: usize,
+    },
+    /// An anchor (`&name`) or an alias (`*name`).
+    #[error("anchors and aliases are not part of a policy file")]
+    Anchor,
+    /// A tag (`!name`).
+    #[error("tags are not part of a policy file")]
+    Tag,
+    /// The name of a field is a list, a map or nothing.
+    #[error("the name of a field is a word, not a list, a map or nothing")]
+    FieldNotText,
+    /// The field is there already.
+    #[error("`{name}` comes twice; the first is in line {first_line}")]
+    DuplicateField {
+        /// The field.
+        name: Box<str>,
+        /// Where the first is.
+        first_line: usize,
+    },
+    /// There is no such field.
+    #[error("there is no field `{name}` here")]
+    UnknownField {
+        /// The field.
+        name: Box<str>,
+        /// The fields there are.
+        allowed: &'static [&'static str],
+    },
+    /// A field that has to be there is not.
+    #[error("`{name}` is missing")]
+    MissingField {
+        /// The field.
+        name: &'static str,
+        /// The field as it could be written.
+        example: &'static str,
+    },
+    /// Two fields that say the same.
+    #[error("`{one}` and `{other}` cannot both be said")]
+    Conflict {
+        /// One of the fields.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// The list has no item.
+    #[error("the list is empty")]
+    EmptyList,
+    /// The value is of another type.
+    #[error("expected {expected}, found {found}")]
+    WrongType {
+        /// What belongs here.
+        expected: Expected,
+        /// What is there.
+        found: Found,
+    },
+    /// The text is not one of a few words.
+    #[error("`{text}` is not {what}")]
+    UnknownWord {
+        /// What belongs here, with its article.
+        what: &'static str,
+        /// What is there.
+        text: Box<str>,
+        /// The words there are.
+        allowed: Vec<&'static str>,
+    },
+    /// The text is no whole number in decimal digits.
+    #[error("`{0}` is not a whole number")]
+    NotWhole(Box<str>),
+    /// The number is out of range.
+    #[error("{text} is out of range")]
+    OutOfRange {
+        /// The number.
+        text: Box<str>,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+        /// What is counted, such as `bytes`; may be empty.
+        unit: &'static str,
+    },
+    /// The text is no size.
+    #[error("`{0}` is not a size")]
+    NotASize(Box<str>),
+    /// The text is no address with a port.
+    #[error("`{0}` is not an address and port to listen on")]
+    Listen(Box<str>),
+    /// The text is no upstream.
+    #[error("`{0}` is not an upstream")]
+    Upstream(Box<str>),
+    /// The upstream asks for TLS.
+    #[error("`{0}`: upstreams over https are not supported yet")]
+    HttpsUpstream(Box<str>),
+    /// The text is no network.
+    #[error("`{0}` is not a network or an address")]
+    Network(Box<str>),
+    /// The network has bits set that its prefix does not cover.
+    #[error("`{text}` names a host inside a network")]
+    HostBits {
+        /// What is there.
+        text: Box<str>,
+        /// The network.
+        network: ipnet::IpNet,
+    },
+    /// The text is no path of a health endpoint.
+    #[error("`{0}` is not a path")]
+    HealthPath(Box<str>),
+    /// The text is no rate or duration.
+    #[error(transparent)]
+    Rate(cupo_core::RateError),
+    /// The numbers make no limit.
+    #[error(transparent)]
+    Limit(cupo_core::LimitError),
+    /// The text is no key.
+    #[error(transparent)]
+    Key(cupo_core::KeySpecError),
+    /// The values do not go together.
+    #[error(transparent)]
+    Policy(cupo_core::Problem),
+}
+
+impl Problem {
+    pub(crate) fn syntax(kind: &ErrorKind) -> Self {
+        match kind {
+            ErrorKind::RecursionLimitExceeded => Self::TooDeep { limit: 64 },
+            kind => Self::Syntax { reason: kind.to_string().into(), remedy: hint::syntax(kind) },
+        }
+    }
+}
+
+/// A type of value that a field may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// Fields with values.
+    Map,
+    /// Items.
+    List,
+    /// A text.
+    Text,
+    /// A text, or several.
+    TextOrList,
+    /// A whole number.
+    Number,
+    /// A whole number of bytes, or a text such as `64KiB`.
+    Size,
+    /// `true` or `false`.
+    Bool,
+    /// A rate, or the fields of a limit.
+    Limit,
+    /// `memory`, or the fields of a store.
+    Store,
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Map => "fields with values",
+            Self::List => "a list",
+            Self::Text => "text",
+            Self::TextOrList => "text or a list of texts",
+            Self::Number => "a whole number",
+            Self::Size => "a size",
+            Self::Bool => "true or false",
+            Self::Limit => "a rate or the fields of a limit",
+            Self::Store => "the name of a store or its fields",
+        })
+    }
+}
+
+/// A type of value that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Found {
+    /// Nothing, `null` or `~`.
+    Nothing,
+    /// A text without quotes.
+    Plain(Box<str>),
+    /// A text in quotes.
+    Quoted(Box<str>),
+    /// A list.
+    List,
+    /// Fields with values.
+    Map,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Plain(text) => write!(f, "`{text}`"),
+            Self::Quoted(text) => write!(f, "the text \"{text}\""),
+            Self::List => f.write_str("a list"),
+            Self::Map => f.write_str("fields with values"),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a policy file says, as plain values. `None` stands for what it does not say.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cupo_core::Policy;
+
+/// Everything a policy file says.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// The gateway's settings.
+    pub gateway: GatewaySource,
+    /// Where counters are kept.
+    pub store: StoreSource,
+    /// The compiled policy.
+    pub policy: Arc<Policy>,
+    /// The file, for messages.
+    pub source: Source,
+}
+
+/// A file's name and text.
+#[derive(Debug, Clone)]
+pub struct Source {
+    name: Arc<str>,
+    text: Arc<str>,
+}
+
+impl Source {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        // A byte order mark says nothing, and would push the first line's columns by one.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = if text.contains('\r') {
+            text.replace("\r\n", "\n").replace('\r', "\n")
+        } else {
+            text.to_owned()
+        };
+        Self { name: name.into(), text: text.into() }
+    }
+
+    /// The name that errors give.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text, without byte order mark, its lines ended by `\n`.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What the file says about the gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct GatewaySource {
+    /// The address and port to listen on.
+    pub listen: Option<SocketAddr>,
+    /// Where requests are forwarded to.
+    pub upstream: Option<UpstreamSource>,
+    /// Which HTTP the upstream speaks.
+    pub upstream_protocol: Option<UpstreamProtocol>,
+    /// Where the health endpoint answers.
+    pub health_path: Option<HealthPath>,
+    /// Whether requests are logged.
+    pub access_log: Option<bool>,
+    /// Worker threads, 1 to 1024.
+    pub workers: Option<NonZeroUsize>,
+    /// How long things may take.
+    pub timeouts: TimeoutsSource,
+    /// How much may be sent.
+    pub limits: LimitsSource,
+}
+
+/// Where requests are forwarded to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpstreamSource {
+    /// The built-in demonstration upstream.
+    Demo,
+    /// An HTTP server, without TLS. Shown as `http://host:port`.
+    Http {
+        /// The host name, or the address without brackets.
+        host: String,
+        /// The port, above 0.
+        port: u16,
+    },
+}
+
+impl fmt::Display for UpstreamSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Demo => f.write_str("demo"),
+            Self::Http { host, port } if host.contains(':') => write!(f, "http://[{host}]:{port}"),
+            Self::Http { host, port } => write!(f, "http://{host}:{port}"),
+        }
+    }
+}
+
+/// Which HTTP the upstream speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpstreamProtocol {
+    /// HTTP/2 for requests that need it, HTTP/1.1 for all else.
+    Auto,
+    /// HTTP/1.1 always.
+    Http1,
+    /// HTTP/2 without TLS always.
+    Http2,
+}
+
+impl UpstreamProtocol {
+    pub(crate) const ALL: [Self; 3] = [Self::Auto, Self::Http1, Self::Http2];
+
+    /// The name in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Http1 => "http1",
+            Self::Http2 => "http2",
+        }
+    }
+}
+
+/// Where the health endpoint answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HealthPath {
+    /// Nowhere.
+    Nowhere,
+    /// At this path, which begins with `/`.
+    At(String),
+}
+
+/// How long things may take; all above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TimeoutsSource {
+    /// To connect to the upstream.
+    pub connect: Option<Duration>,
+    /// For a client to send a request's header.
+    pub request_header: Option<Duration>,
+    /// For the upstream to answer with a response's header.
+    pub response_header: Option<Duration>,
+    /// Without a byte of a body under way.
+    pub idle: Option<Duration>,
+    /// Between requests on one client connection.
+    pub keep_alive: Option<Duration>,
+    /// For requests in flight once the gateway stops.
+    pub drain: Option<Duration>,
+}
+
+/// How much may be sent and held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LimitsSource {
+    /// Bytes of a request's header.
+    pub header_bytes: Option<u64>,
+    /// Lines of a request's header.
+    pub headers: Option<u64>,
+    /// Bytes of a request's target.
+    pub target_bytes: Option<u64>,
+    /// Bytes of a request's body.
+    pub body_bytes: Option<u64>,
+    /// Bytes of a response's header.
+    pub response_header_bytes: Option<u64>,
+    /// Client connections that each worker holds at once.
+    pub connections: Option<u64>,
+    /// Requests in flight on one HTTP/2 connection.
+    pub concurrent_streams: Option<u64>,
+}
+
+/// Where counters are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreSource {
+    /// In this process.
+    Memory {
+        /// How much it may hold.
+        bound: Option<MemoryBound>,
+    },
+}
+
+impl Default for StoreSource {
+    fn default() -> Self {
+        Self::Memory { bound: None }
+    }
+}
+
+/// How much the memory store may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryBound {
+    /// This many bytes, at least 64 KiB.
+    Bytes(u64),
+    /// This many keys, 1 to 1,000,000,000.
+    Keys(u64),
+}

@@ -1,0 +1,121 @@
+//! The text as a tree in which every value knows its place.
+
+use granit_parser::Span;
+
+/// A place in the file: where something begins, and how many characters of that line it covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// From 1.
+    pub(crate) line: usize,
+    /// From 1, in characters.
+    pub(crate) column: usize,
+    /// At least 1; may reach beyond the end of the line.
+    pub(crate) width: usize,
+}
+
+impl Mark {
+    pub(crate) const START: Self = Self { line: 1, column: 1, width: 1 };
+
+    /// The place of what the parser saw.
+    pub(crate) fn of(span: Span) -> Self {
+        let (start, end) = (span.start, span.end);
+        let width =
+            if end.line() > start.line() { usize::MAX } else { end.col().saturating_sub(start.col()) };
+        Self { line: start.line().max(1), column: start.col().saturating_add(1), width: width.max(1) }
+    }
+
+    /// The place after `text`.
+    pub(crate) fn after(text: &str) -> Self {
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        let lines = text.matches('\n').count();
+        Self { line: lines.saturating_add(1), column: last.chars().count().saturating_add(1), width: 1 }
+    }
+
+    /// From here to the end of `end`.
+    pub(crate) fn until(self, end: Span) -> Self {
+        let width = if end.end.line() > self.line {
+            usize::MAX
+        } else {
+            end.end.col().saturating_add(1).saturating_sub(self.column)
+        };
+        Self { width: width.max(1), ..self }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) mark: Mark,
+    pub(crate) content: Content,
+}
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// Nothing was written, or `null` or `~`.
+    Nothing,
+    Text {
+        text: String,
+        /// In quotes, or a block of text: not a number or a word of YAML.
+        quoted: bool,
+    },
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+    /// What was reported already; nothing more is said about it.
+    Faulty,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) mark: Mark,
+    pub(crate) value: Node,
+}
+
+impl Node {
+    /// The value of the field called `name`.
+    pub(crate) fn field(&self, name: &str) -> Option<&Self> {
+        match &self.content {
+            Content::Map(entries) => entries.iter().find(|e| e.name == name).map(|e| &e.value),
+            _ => None,
+        }
+    }
+
+    /// The deepest value on the way to `path` (such as `rules[1].match.path`) that was written.
+    pub(crate) fn locate(&self, path: &str) -> &Self {
+        let mut node = self;
+        for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
+            let next = match (&node.content, step.strip_suffix(']')) {
+                (Content::List(items), Some(index)) => index.parse().ok().and_then(|i: usize| items.get(i)),
+                (_, None) => node.field(step),
+                _ => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node
+    }
+
+    pub(crate) const fn is_empty_list(&self) -> bool {
+        matches!(&self.content, Content::List(items) if items.is_empty())
+    }
+
+    /// The item of this list that is `text`.
+    pub(crate) fn item_with_text(&self, text: &str) -> Option<&Self> {
+        match &self.content {
+            Content::List(items) => items
+                .iter()
+                .find(|item| matches!(&item.content, Content::Text { text: own, .. } if own == text)),
+            _ => None,
+        }
+    }
+}
+
+/// `rules[I]…` with I replaced by `index(I)`.
+pub(crate) fn renumber(path: &str, index: impl Fn(usize) -> usize) -> String {
+    let parts = path.strip_prefix("rules[").and_then(|rest| rest.split_once(']'));
+    match parts.and_then(|(i, rest)| Some((i.parse().ok()?, rest))) {
+        Some((i, rest)) => format!("rules[{}]{rest}", index(i)),
+        None => path.to_owned(),
+    }
+}

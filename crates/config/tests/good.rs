@@ -1,0 +1,195 @@
+//! Files that load, and what they say.
+
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use cupo_config::{
+    Config, GatewaySource, HealthPath, MemoryBound, StoreSource, UpstreamProtocol, UpstreamSource, load,
+};
+use cupo_core::{Action, Algorithm, OnMissing};
+
+fn good(name: &str) -> Config {
+    load(format!("tests/good/{name}.yaml")).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn shown(config: &Config) -> Vec<String> {
+    let rules = config.policy.rules().iter();
+    rules
+        .map(|r| {
+            format!(
+                "{}: {}, {}, {}, cost {}, {}, {}",
+                r.name(),
+                r.describe_match(),
+                r.key(),
+                r.limit(),
+                r.cost(),
+                r.action(),
+                r.on_missing()
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_file_of_the_handbook() {
+    let config = good("handbook");
+    assert_eq!(config.gateway.listen, Some("127.0.0.1:8080".parse().unwrap()));
+    assert_eq!(
+        config.gateway.upstream,
+        Some(UpstreamSource::Http { host: "127.0.0.1".to_owned(), port: 9000 })
+    );
+    assert_eq!(config.store, StoreSource::Memory { bound: None });
+    assert_eq!(config.policy.trust().proxies, ["10.0.0.0/8".parse().unwrap()]);
+    assert_eq!(
+        shown(&config),
+        [
+            "global: every request, global, sliding_window_counter, 10000 per 1m, cost 1, deny, shared",
+            "per-client: every request, api_key | ip, token_bucket, capacity 20, refill 1 per 100ms, cost 1, deny, shared",
+            "login: POST /login, ip, sliding_window_log, 5 per 1m, cost 1, deny, shared",
+            "search: /search/**, [user, route], fixed_window, 100 per 1h, cost 5, deny, shared",
+            "webhooks: /hooks/{id}, ip, leaky_bucket, rate 1 per 100ms, queue 50, cost 1, delay, shared",
+        ]
+    );
+}
+
+#[test]
+fn every_setting() {
+    let config = good("every-setting");
+    let GatewaySource {
+        listen,
+        upstream,
+        upstream_protocol,
+        health_path,
+        access_log,
+        workers,
+        timeouts,
+        limits,
+        ..
+    } = config.gateway;
+    assert_eq!(listen, Some("[::1]:8080".parse().unwrap()));
+    assert_eq!(upstream.unwrap().to_string(), "http://app.internal:80");
+    assert_eq!(upstream_protocol, Some(UpstreamProtocol::Http2));
+    assert_eq!(health_path, Some(HealthPath::Nowhere));
+    assert_eq!(access_log, Some(true));
+    assert_eq!(workers, NonZeroUsize::new(4));
+    assert_eq!(timeouts.connect, Some(Duration::from_millis(500)));
+    assert_eq!(timeouts.request_header, Some(Duration::from_secs(10)));
+    assert_eq!(timeouts.response_header, Some(Duration::from_secs(60)));
+    assert_eq!(timeouts.idle, Some(Duration::from_secs(120)));
+    assert_eq!(timeouts.keep_alive, Some(Duration::from_secs(75)));
+    assert_eq!(timeouts.drain, Some(Duration::from_secs(3600)));
+    assert_eq!(limits.header_bytes, Some(65_536));
+    assert_eq!(limits.headers, Some(50));
+    assert_eq!(limits.target_bytes, Some(4_096));
+    assert_eq!(limits.body_bytes, Some(10_485_760));
+    assert_eq!(limits.response_header_bytes, Some(131_072));
+    assert_eq!(limits.connections, Some(1_000));
+    assert_eq!(limits.concurrent_streams, Some(100));
+    assert_eq!(config.store, StoreSource::Memory { bound: Some(MemoryBound::Bytes(67_108_864)) });
+    let trust = config.policy.trust();
+    let proxies: Vec<String> = trust.proxies.iter().map(ToString::to_string).collect();
+    assert_eq!(proxies, ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "::1/128"]);
+    assert_eq!(trust.ipv6_prefix, 56);
+    assert_eq!(trust.api_key_header, "x-api-token");
+    assert_eq!(trust.user_header, "x-authenticated-user");
+}
+
+#[test]
+fn what_is_not_said_stays_unsaid() {
+    let config = cupo_config::parse("p.yaml", "rules: [{ name: all, key: ip, limit: 1/s }]").unwrap();
+    assert_eq!(config.gateway, GatewaySource::default());
+    assert_eq!(config.store, StoreSource::default());
+    assert_eq!(*config.policy.trust(), cupo_core::Trust::default());
+    assert_eq!((config.source.name(), config.source.text().len()), ("p.yaml", 43));
+}
+
+#[test]
+fn words_are_words() {
+    let config = good("words-are-words");
+    let names: Vec<&str> = config.policy.rules().iter().map(cupo_core::Rule::name).collect();
+    let expected = [
+        "no",
+        "on",
+        "yes",
+        "off",
+        "y",
+        "404",
+        "1e3",
+        "0x10",
+        "1.0",
+        "12:30:45",
+        "2001-01-01",
+        "true",
+        "null",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn a_byte_order_mark_document_marks_and_json_are_fine() {
+    for name in ["byte-order-mark-and-crlf", "document-marks", "json"] {
+        assert_eq!(good(name).policy.rules().len(), 1, "{name}");
+    }
+    let config = good("document-marks");
+    assert_eq!(config.policy.rules()[0].limit().to_string(), "fixed_window, 100 per 1m");
+}
+
+#[test]
+fn every_spelling_of_a_store() {
+    for (text, bound) in [
+        ("demo", None),
+        ("memory", None),
+        ("{ memory: {} }", None),
+        ("{ memory: { max_keys: 100000 } }", Some(MemoryBound::Keys(100_000))),
+        ("{ memory: { max_bytes: 65536 } }", Some(MemoryBound::Bytes(65_536))),
+    ] {
+        let line = if text == "demo" { "upstream: demo".to_owned() } else { format!("store: {text}") };
+        let text = format!("{line}\nrules: [{{ name: all, key: ip, limit: 1/s }}]");
+        let config = cupo_config::parse("p.yaml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(config.store, StoreSource::Memory { bound }, "{text}");
+    }
+}
+
+#[test]
+fn the_examples_load() {
+    let example = load("../../examples/cupo.yaml").unwrap_or_else(|errors| panic!("{errors}"));
+    let handbook = good("handbook");
+    assert_eq!(shown(&example), shown(&handbook), "the example is the handbook's file, with comments");
+    assert_eq!(example.gateway, handbook.gateway);
+
+    let all = load("../../examples/every-algorithm-and-key.yaml").unwrap_or_else(|errors| panic!("{errors}"));
+    let rules = all.policy.rules();
+    for algorithm in Algorithm::ALL {
+        assert!(rules.iter().any(|r| r.limit().algorithm() == algorithm), "{algorithm} is not shown");
+    }
+    for action in Action::ALL {
+        assert!(rules.iter().any(|r| r.action() == *action), "{action} is not shown");
+    }
+    for on_missing in OnMissing::ALL {
+        assert!(
+            all.source.text().contains(&format!("on_missing: {on_missing}")),
+            "{on_missing} is not shown"
+        );
+        assert!(rules.iter().any(|r| r.on_missing() == *on_missing), "{on_missing} is not shown");
+    }
+    let keys = rules.iter().map(|r| r.key().to_string()).collect::<Vec<_>>().join("\n");
+    for kind in [
+        "global",
+        "ip",
+        "api_key",
+        "user",
+        "route",
+        "method",
+        "host",
+        "header(",
+        "query(",
+        "cookie(",
+        "descriptor(",
+        " | ",
+        "[",
+    ] {
+        assert!(keys.contains(kind), "{kind} is not shown");
+    }
+}
