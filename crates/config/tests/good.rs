@@ -46,10 +46,10 @@ fn the_file_of_the_handbook() {
         shown(&config),
         [
             "global: every request, global, sliding_window_counter, 10000 per 1m, cost 1, deny, shared",
-            "per-client: every request, api_key | ip, token_bucket, capacity 20, refill 1 per 100ms, cost 1, deny, shared",
+            "per-client: every request, api_key | ip, token_bucket, capacity 20, refill 10 per 1s, cost 1, deny, shared",
             "login: POST /login, ip, sliding_window_log, 5 per 1m, cost 1, deny, shared",
             "search: /search/**, [user, route], fixed_window, 100 per 1h, cost 5, deny, shared",
-            "webhooks: /hooks/{id}, ip, leaky_bucket, rate 1 per 100ms, queue 50, cost 1, delay, shared",
+            "webhooks: /hooks/{id}, ip, leaky_bucket, rate 10 per 1s, queue 50, cost 1, delay, shared",
         ]
     );
 }
