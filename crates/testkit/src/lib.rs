@@ -3,6 +3,7 @@
 //! - [`model`]: a naive reference model of each algorithm, written from its definition;
 //! - [`laws`]: the laws that hold for every algorithm, over any [`Subject`](subject::Subject);
 //! - [`strategy`] and [`walk`]: generators of limits and of histories with edges, idle gaps and backward steps;
+//! - [`conformance`](mod@conformance): what every store has to pass, in one line;
 //! - [`vectors`]: the frozen decision traces in `vectors/*.json`;
 //!
 //! Everything here panics or returns [`Broken`](laws::Broken) where something is wrong: it is for tests.
@@ -10,6 +11,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this crate is for tests")]
 
 pub mod bound;
+pub mod conformance;
 pub mod laws;
 pub mod model;
 pub mod strategy;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use cupo_core::{Decision, Limit, State, Timestamp};
+use cupo_core::{Decision, Limit, Params, Rate, Resolution, State, Timestamp, Verdict};
 
 /// One limit on one key that nobody else uses. Instants and spans are in ticks of the limit.
 pub trait Subject {
@@ -99,6 +99,29 @@ impl Subject for InTime {
     }
 }
 
+/// The limit that has these numbers, in the first resolution that leads to them.
+///
+/// # Panics
+/// Where no limit has them.
+#[must_use]
+pub fn limit_of(params: &Params) -> Limit {
+    let limit = |resolution: Resolution| {
+        let span = |ticks| resolution.span(ticks);
+        let limit = match *params {
+            Params::FixedWindow(p) => Limit::fixed_window(p.count, span(p.window)),
+            Params::SlidingWindowLog(p) => Limit::sliding_window_log(p.count, span(p.window)),
+            Params::SlidingWindowCounter(p) => Limit::sliding_window_counter(p.count, span(p.window)),
+            Params::TokenBucket(p) => Limit::token_bucket(p.capacity, Rate::new(p.refill, span(p.period))),
+            Params::LeakyBucket(p) => Limit::leaky_bucket(Rate::new(p.rate, span(p.period)), p.queue),
+        };
+        limit.ok().filter(|limit| limit.params() == params)
+    };
+    [Resolution::Micros, Resolution::Millis]
+        .into_iter()
+        .find_map(limit)
+        .unwrap_or_else(|| panic!("no limit has {params:?}"))
+}
+
 /// The instant at which `tick` begins.
 ///
 /// # Panics
@@ -116,7 +139,6 @@ pub fn instant(limit: &Limit, tick: u64) -> Timestamp {
 /// Where a span is not a whole number of ticks.
 #[must_use]
 pub fn in_ticks(limit: &Limit, decision: &Decision) -> Decision<u64> {
-    use cupo_core::Verdict;
     let ticks = |span| limit.resolution().ticks(span).expect("a whole number of ticks");
     Decision {
         verdict: match decision.verdict {

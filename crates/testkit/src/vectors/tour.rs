@@ -97,7 +97,7 @@ fn stops(algorithm: Algorithm) -> Vec<(&'static str, Params, u64)> {
             ("nothing", (0, 1, 1_000), 50),
             ("most tokens", (MAX_SPAN, 1, 1), NOW),
             ("the longest period", (1, 1, MAX_SPAN), MAX_SPAN - 9),
-            ("a million and 7 a day, in milliseconds", (1_000_003, 7, 86_400_000), NOW / 1_000),
+            ("a million and 3 a day, in milliseconds", (1_000_003, 1_000_003, 86_400_000), NOW / 1_000),
         ]
         .into_iter()
         .map(|(name, (capacity, refill, period), at)| {
@@ -112,7 +112,7 @@ fn stops(algorithm: Algorithm) -> Vec<(&'static str, Params, u64)> {
             ("nothing", (0, 1, 5), 50),
             ("most places", (1, 1, MAX_SPAN - 1), NOW),
             ("the longest period", (1, MAX_SPAN, 0), MAX_SPAN - 9),
-            ("a million and 7 a day, in milliseconds", (7, 86_400_000, 1_000_002), NOW / 1_000),
+            ("a million and 3 a day, in milliseconds", (1_000_003, 86_400_000, 1_000_002), NOW / 1_000),
         ]
         .into_iter()
         .map(|(name, (rate, period, queue), at)| {

@@ -1,0 +1,67 @@
+//! The simplest store that is right: the suite's own positive control, and an example.
+
+use std::collections::HashMap;
+
+use cupo_core::{Check, CheckItem, Executed, Key, State, Store, StoreError, Timestamp};
+use parking_lot::Mutex;
+
+/// One lock around everything. Bounded by nothing: not for production.
+#[derive(Debug, Default)]
+pub struct ReferenceStore(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    states: HashMap<Key, State>,
+    /// The latest instant shown. States are forgotten by it, so none may be asked for earlier.
+    clock: Timestamp,
+}
+
+impl ReferenceStore {
+    /// How many keys have a state.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.0.lock().states.len()
+    }
+}
+
+impl Store for ReferenceStore {
+    async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
+        let Inner { states, clock } = &mut *self.0.lock();
+        let at = now.max(*clock);
+        *clock = at;
+        let mut decisions = cupo_core::Decisions::new();
+        let mut changes = Vec::new();
+        for CheckItem { key, limit, cost } in check.items() {
+            if states.get(key).is_some_and(|state| at >= limit.expires_at(state)) {
+                states.remove(key);
+            }
+            let (decision, change) = limit.decide(states.get(key), at, *cost);
+            decisions.push(decision);
+            changes.push(change);
+        }
+        let executed = Executed { at, decisions };
+        if executed.is_admitted() {
+            for (CheckItem { key, limit, .. }, change) in check.items().iter().zip(changes) {
+                let mut state = states.remove(key);
+                limit.apply(&mut state, change);
+                states.extend(state.map(|state| (key.clone(), state)));
+            }
+            return Ok(executed);
+        }
+        let shown = check.items().iter().zip(executed.decisions).map(|(item, decision)| {
+            if decision.is_admitted() { item.limit.decide(states.get(&item.key), at, 0).0 } else { decision }
+        });
+        Ok(Executed { at, decisions: shown.collect() })
+    }
+
+    async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
+        let Inner { states, clock } = &mut *self.0.lock();
+        let at = now.max(*clock);
+        *clock = at;
+        let mut state = states.remove(&item.key);
+        let change = item.limit.cancel(state.as_ref(), at, item.cost, end);
+        item.limit.apply(&mut state, change);
+        states.extend(state.map(|state| (item.key.clone(), state)));
+        Ok(())
+    }
+}
