@@ -1,11 +1,12 @@
--- Time is the server's, never a caller's. Redis freezes it while a script runs.
+-- Time is the server's, never a caller's.
 
-local function clock_now()
-  local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000000 + tonumber(time[2])
-end
+local time = redis.call('TIME')
+local clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
 
--- The Unix time in milliseconds at which a state that is at rest from `micros` on may go.
-local function clock_expiry(micros)
-  return ceil_div(micros, 1000)
+-- The Unix time in milliseconds at which a state that is at rest from tick `expires_at` on may go.
+local function clock_expiry(expires_at, is_millis)
+  if is_millis then
+    return expires_at
+  end
+  return ceil_div(expires_at, 1000)
 end

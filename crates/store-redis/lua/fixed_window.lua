@@ -37,3 +37,5 @@ end
 local function fixed_window_expires_at(limit, window, start, count)
   return start + window
 end
+
+return fixed_window_decide, fixed_window_expires_at

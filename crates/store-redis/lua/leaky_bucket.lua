@@ -53,3 +53,5 @@ local function leaky_bucket_cancel(rate, period, queue, backlog, at, now, cost, 
   end
   return backlog - cost * period, now
 end
+
+return leaky_bucket_decide, leaky_bucket_expires_at, leaky_bucket_cancel

@@ -1,102 +1,131 @@
--- The states of sliding window logs: a list of layout version, sum of costs, then tick and cost of each entry, oldest
--- first. Entries are read from the old end in chunks as a decision asks for them, so nothing costs O(count).
+-- The states of sliding window logs: a list of a head (tag, sum of costs, tick and cost of the newest entry, packed like any
+-- state), then tick and cost of each older entry, oldest first. Entries are read from the old end, in chunks that grow as a
+-- decision asks for more, so nothing costs O(count).
 
-local LOG_LAYOUT, LOG_CHUNK = 1, 16
-local logs = {}
+local sliding_window_log_decide = sliding_window_log()
 
-local function log_absent(i, is_unreadable)
-  if is_unreadable then
-    unreadable = unreadable + 1
-  end
-  return { key = KEYS[i], length = 0, read = 0, total = 0, gone = 0, added = 0, at = {}, cost = {}, broken = is_unreadable }
-end
-
-local function log_fetch(log)
-  local first = 2 + log.read * 2
-  local chunk = redis.call('LRANGE', log.key, first, first + LOG_CHUNK * 2 - 1)
-  for j = 1, #chunk, 2 do
-    log.read = log.read + 1
-    log.at[log.read], log.cost[log.read] = tonumber(chunk[j]), tonumber(chunk[j + 1])
-  end
-  if log.read == log.length and log.merged then
-    log.cost[log.read] = log.cost[log.read] + log.merged
-  end
-end
-
-local function log_load(i)
-  local log = logs[i]
-  if log then
-    return log
-  end
-  local count = redis.pcall('LLEN', KEYS[i])
-  if type(count) == 'table' then
-    log = log_absent(i, true)
-  elseif count == 0 then
-    log = log_absent(i, false)
-  else
-    local head = redis.call('LRANGE', KEYS[i], 0, 1)
-    local newest = tonumber(redis.call('LINDEX', KEYS[i], -2))
-    local total = tonumber(head[2])
-    if tonumber(head[1]) ~= LOG_LAYOUT or count < 4 or count % 2 ~= 0 or not total or not newest then
-      log = log_absent(i, true)
-    else
-      log = { key = KEYS[i], length = (count - 2) / 2, read = 0, total = total, newest = newest, gone = 0, added = 0, at = {}, cost = {} }
+-- Takes the entries from the index `first` of a reply on that asked for `asked` elements.
+local function log_take(log, chunk, first, asked)
+  for n = first, #chunk, 2 do
+    local at, cost = tonumber(chunk[n]), tonumber(chunk[n + 1])
+    if not at or not cost then
+      log.is_broken, log.is_complete = true, true
+      return
     end
+    log.read = log.read + 1
+    log.at[log.read], log.cost[log.read] = at, cost
   end
-  -- The i-th oldest entry that has not been dropped: its tick and cost.
+  log.is_complete = #chunk < asked
+end
+
+-- An empty log; `is_there` where something is at the key that has to go first.
+local function log_new(i, tag, is_there)
+  local log = { key = KEYS[i], tag = tag, is_there = is_there, total = 0, at = {}, cost = {}, read = 0, gone = 0, is_complete = true }
+  -- The n-th oldest entry that has not been dropped: its tick and cost. First those in the list, then the one that this
+  -- call has pushed, then the newest.
   log.entry = function(n)
     n = n + log.gone
-    if n > log.length + log.added then
-      return nil
+    while n > log.read and not log.is_complete do
+      local first, asked = 1 + log.read * 2, 2 + log.read * 6
+      log_take(log, call('LRANGE', log.key, first, first + asked - 1), 1, asked)
     end
-    while n > log.read and log.read < log.length do
-      log_fetch(log)
+    if n <= log.read then
+      return log.at[n], log.cost[n]
     end
-    return log.at[n], log.cost[n]
+    n = n - log.read
+    if log.pushed_at then
+      if n == 1 then
+        return log.pushed_at, log.pushed_cost
+      end
+      n = n - 1
+    end
+    if n == 1 then
+      return log.newest, log.newest_cost
+    end
+    return nil
+  end
+  return log
+end
+
+local function log_load(i, tag)
+  local log = logs[i]
+  if log and log.tag == tag then
+    return log
+  elseif log or states[i] then
+    state_read(i, tag)
+    return log_new(i, tag, true)
+  end
+  -- The head and the oldest entry: most decisions need no more.
+  local chunk = redis.pcall('LRANGE', KEYS[i], 0, 2)
+  if chunk.err then
+    unreadable = unreadable + 1
+    log = log_new(i, tag, true)
+  elseif #chunk == 0 then
+    log = log_new(i, tag, false)
+  else
+    local found, total, newest, newest_cost = state_parse(chunk[1])
+    log = log_new(i, tag, found ~= tag)
+    if found == tag then
+      log.total, log.newest, log.newest_cost, log.is_stored = total, newest, newest_cost, true
+      log_take(log, chunk, 2, 3)
+    elseif not found then
+      unreadable = unreadable + 1
+    end
   end
   logs[i] = log
   return log
 end
 
--- Drops `expired` entries that cost `freed` and adds one.
-local function log_append(log, expired, freed, at, cost, expiry)
-  log.gone, log.total, log.expiry = log.gone + expired, log.total - freed + cost, expiry
-  if log.newest == at and log.gone < log.length + log.added then
-    if log.added > 0 then
-      log.cost[log.length + log.added] = log.cost[log.length + log.added] + cost
-    else
-      log.merged = (log.merged or 0) + cost
-      if log.read == log.length then
-        log.cost[log.length] = log.cost[log.length] + cost
-      end
-    end
-  else
-    log.added, log.newest = log.added + 1, at
-    log.at[log.length + log.added], log.cost[log.length + log.added] = at, cost
+local function log_decide(i, tag, limit, window, now, cost)
+  local log = log_load(i, tag)
+  if log.newest and log.newest + window <= now then
+    -- All of it has expired, and nothing needs to be counted.
+    return sliding_window_log_decide(limit, window, log_new(i, tag, true).entry, 0, nil, now, cost)
   end
+  local verdict, retry_after, remaining, reset_after, delay, expired, freed, at =
+    sliding_window_log_decide(limit, window, log.entry, log.total, log.newest, now, cost)
+  if log.is_broken then
+    unreadable, logs[i] = unreadable + 1, log_new(i, tag, true)
+    return log_decide(i, tag, limit, window, now, cost)
+  end
+  return verdict, retry_after, remaining, reset_after, delay, expired, freed, at
 end
 
-local function log_save()
-  for i, log in pairs(logs) do
-    if log.expiry then
-      local key, number = log.key, '%.0f'
-      if log.broken or log.gone >= log.length then
-        redis.call('DEL', key)
-        redis.call('RPUSH', key, LOG_LAYOUT, string.format(number, log.total))
-      elseif log.gone > 0 then
-        redis.call('LPOP', key, 2 + log.gone * 2)
-        redis.call('LPUSH', key, string.format(number, log.total), LOG_LAYOUT)
-      else
-        redis.call('LSET', key, 1, string.format(number, log.total))
-      end
-      if log.merged and log.gone < log.length then
-        redis.call('LSET', key, -1, string.format(number, tonumber(redis.call('LINDEX', key, -1)) + log.merged))
-      end
-      local first = max(log.length, log.gone) + 1
-      for n = first, log.length + log.added do
-        redis.call('RPUSH', key, string.format(number, log.at[n]), string.format(number, log.cost[n]))
-      end
-      redis.call('PEXPIREAT', key, string.format(number, clock_expiry(log.expiry)))
-    end
+-- Drops `expired` entries that cost `freed` and adds one.
+local function log_append(i, tag, window, expired, freed, at, cost)
+  local log = log_load(i, tag)
+  if log.newest and log.newest + window <= at then
+    log = log_new(i, tag, true)
   end
+  log.gone, log.total = log.gone + expired, log.total - freed + cost
+  if log.newest == at then
+    log.newest_cost = log.newest_cost + cost
+  else
+    log.pushed_at, log.pushed_cost = log.newest, log.newest_cost
+    log.newest, log.newest_cost = at, cost
+  end
+  logs[i], states[i] = log, true
+  return at + window
 end
+
+local function log_save(log, expiry)
+  local key, head = log.key, pack_numbers(THREE, log.tag, log.total, log.newest, log.newest_cost)
+  local stored_gone = min(log.gone, log.read)
+  if log.is_there then
+    call('DEL', key)
+  end
+  if not log.is_stored then
+    call('RPUSH', key, head)
+  elseif stored_gone > 0 then
+    call('LPOP', key, 1 + stored_gone * 2)
+    call('LPUSH', key, head)
+  else
+    call('LSET', key, 0, head)
+  end
+  if log.pushed_at and log.gone <= log.read then
+    call('RPUSH', key, log.pushed_at, log.pushed_cost)
+  end
+  call('PEXPIREAT', key, expiry)
+end
+
+return log_decide, log_append, log_save

@@ -1,87 +1,133 @@
--- Executes a batch of checks, one after the other, each all or nothing. The only file that reads and writes keys together
--- with state.lua and log.lua.
+-- Executes a batch of checks, one after the other, each all or nothing. Hardly any functions: every function that a script
+-- defines is made anew whenever it runs.
 --
--- KEYS: every key once. ARGV: the number of checks; per check the number of its items; per item the index of its key, the
--- algorithm, microseconds per tick, three numbers of the limit (unused ones 0), and the cost.
--- Replies with integers: the instant in microseconds, the number of unreadable states; per item verdict, retry_after,
--- remaining, reset_after and delay, times in ticks.
+-- KEYS: every key once. ARGV[1]: per check the number of its items (2 bytes), then each item: the index of its key (2 bytes),
+-- the tag of its states (1 byte, see state.lua), three numbers of its limit in the order of its decide function, unused ones
+-- 0, and the cost, at most 2^53 (7 bytes each). Replies with one string: the instant in microseconds (7 bytes), the number of
+-- unreadable states (4 bytes); per item verdict (1 byte), retry_after, remaining, reset_after and delay, times in ticks (7
+-- bytes each). All numbers are big-endian.
 
-local function decide(i, algorithm, a, b, c, now, cost)
-  if algorithm == SLIDING_WINDOW_LOG then
-    local log = log_load(i)
-    return sliding_window_log_decide(a, b, log.entry, log.total, log.newest, now, cost)
-  end
-  local one, two, three
-  if state_algorithm[i] == algorithm then
-    one, two, three = state_1[i], state_2[i], state_3[i]
-  end
-  if algorithm == TOKEN_BUCKET then
-    return token_bucket_decide(a, b, c, one, two, now, cost)
-  elseif algorithm == SLIDING_WINDOW_COUNTER then
-    return sliding_window_counter_decide(a, b, one, two, three, now, cost)
-  elseif algorithm == FIXED_WINDOW then
-    return fixed_window_decide(a, b, one, two, now, cost)
-  end
-  return leaky_bucket_decide(a, b, c, one, two, now, cost)
-end
+local ITEM, ANSWER, ITEM_BYTES = '>HBI7I7I7I7', '>BI7I7I7I7', 31
+local batch = ARGV[1]
+local clock_millis = floor_div(clock, 1000)
+-- The functions of an algorithm, once it is used.
+local fixed_window_decide, fixed_window_expires_at, sliding_window_counter_decide, sliding_window_counter_expires_at
+local token_bucket_decide, token_bucket_expires_at, leaky_bucket_decide, leaky_bucket_expires_at
+local log_decide, log_append, log_save
 
-local function charge(i, algorithm, tick, a, b, c, cost, one, two, three)
-  local expires_at
-  if algorithm == SLIDING_WINDOW_LOG then
-    log_append(log_load(i), one, two, three, cost, (three + b) * tick)
-    return
-  elseif algorithm == TOKEN_BUCKET then
-    expires_at = token_bucket_expires_at(a, b, c, one, two)
-  elseif algorithm == SLIDING_WINDOW_COUNTER then
-    expires_at = sliding_window_counter_expires_at(a, b, one, two, three)
-  elseif algorithm == FIXED_WINDOW then
-    expires_at = fixed_window_expires_at(a, b, one, two)
-  else
-    expires_at = leaky_bucket_expires_at(a, b, c, one, two)
-  end
-  state_put(i, algorithm, expires_at * tick, one, two, three)
-end
+local reply, answers, position = { '', '' }, 1, 1
+-- Per item of the check at hand: its new state.
+local ones, twos, threes = { 0 }, { 0 }, { 0 }
+-- Per key that is charged: whether nothing was seen there. MGET does not see values of other types.
+local unseen = {}
 
-state_load()
-local clock = clock_now()
-local reply = { clock, 0 }
-local cursor = 1
-
-local function argument()
-  cursor = cursor + 1
-  return tonumber(ARGV[cursor])
-end
-
-for _ = 1, tonumber(ARGV[1]) do
-  local items, answers, changes, admitted = {}, {}, {}, true
-  for n = 1, argument() do
-    local i, algorithm, tick = argument(), argument(), argument()
-    local a, b, c, cost = argument(), argument(), argument(), argument()
-    local now = floor_div(clock, tick)
-    local verdict, retry_after, remaining, reset_after, delay, one, two, three = decide(i, algorithm, a, b, c, now, cost)
-    items[n] = { i, algorithm, tick, a, b, c, cost, now }
-    answers[n] = { verdict, retry_after, remaining, reset_after, delay }
-    changes[n] = { one, two, three }
-    admitted = admitted and verdict == ADMIT
-  end
-  for n = 1, #items do
-    local i, algorithm, tick, a, b, c, cost, now = unpack(items[n])
-    local answer = answers[n]
-    if admitted then
-      if cost > 0 then
-        charge(i, algorithm, tick, a, b, c, cost, changes[n][1], changes[n][2], changes[n][3])
+while position <= #batch do
+  local count, first = unpack_numbers('>H', batch, position)
+  local admitted, is_peek = true, false
+  local i, tag, a, b, c, cost
+  repeat
+    position = first
+    for n = 1, count do
+      i, tag, a, b, c, cost, position = unpack_numbers(ITEM, batch, position)
+      -- The second time, where another item has denied: nothing is charged, and the balances are those without this request.
+      if not is_peek or (cost > 0 and string.byte(reply[answers + n]) == ADMIT) then
+        if is_peek then
+          cost = 0
+        end
+        local algorithm, now = tag % MILLIS, clock
+        if tag >= IS_MILLIS then
+          now = clock_millis
+        end
+        local verdict, retry_after, remaining, reset_after, delay, one, two, three
+        if algorithm == TOKEN_BUCKET then
+          if not token_bucket_decide then
+            token_bucket_decide, token_bucket_expires_at = token_bucket()
+          end
+          one, two = state_read(i, tag)
+          verdict, retry_after, remaining, reset_after, delay, one, two = token_bucket_decide(a, b, c, one, two, now, cost)
+        elseif algorithm == SLIDING_WINDOW_COUNTER then
+          if not sliding_window_counter_decide then
+            sliding_window_counter_decide, sliding_window_counter_expires_at = sliding_window_counter()
+          end
+          one, two, three = state_read(i, tag)
+          verdict, retry_after, remaining, reset_after, delay, one, two, three =
+            sliding_window_counter_decide(a, b, one, two, three, now, cost)
+        elseif algorithm == SLIDING_WINDOW_LOG then
+          if not log_decide then
+            log_decide, log_append, log_save = log()
+          end
+          verdict, retry_after, remaining, reset_after, delay, one, two, three = log_decide(i, tag, a, b, now, cost)
+        elseif algorithm == FIXED_WINDOW then
+          if not fixed_window_decide then
+            fixed_window_decide, fixed_window_expires_at = fixed_window()
+          end
+          one, two = state_read(i, tag)
+          verdict, retry_after, remaining, reset_after, delay, one, two = fixed_window_decide(a, b, one, two, now, cost)
+        else
+          if not leaky_bucket_decide then
+            leaky_bucket_decide, leaky_bucket_expires_at = leaky_bucket()
+          end
+          one, two = state_read(i, tag)
+          verdict, retry_after, remaining, reset_after, delay, one, two = leaky_bucket_decide(a, b, c, one, two, now, cost)
+        end
+        reply[answers + n] = pack_numbers(ANSWER, verdict, retry_after, remaining, reset_after, delay)
+        ones[n], twos[n], threes[n] = one, two, three
+        admitted = admitted and verdict == ADMIT
       end
-    elseif answer[1] == ADMIT and cost > 0 then
-      -- Another item denied: nothing is charged, and the balance shown is the one without this request.
-      answer = { decide(i, algorithm, a, b, c, now, 0) }
     end
-    for field = 1, 5 do
-      reply[#reply + 1] = answer[field]
+    is_peek = not is_peek and not admitted and count > 1
+  until not is_peek
+
+  for n = 1, admitted and count or 0 do
+    if count > 1 then
+      i, tag, a, b, c, cost = unpack_numbers(ITEM, batch, first + (n - 1) * ITEM_BYTES)
+    end
+    if cost > 0 then
+      local algorithm, one, two, three, expires_at = tag % MILLIS, ones[n], twos[n], threes[n], nil
+      if algorithm == SLIDING_WINDOW_LOG then
+        expires_at = log_append(i, tag, b, one, two, three, cost)
+      else
+        if algorithm == TOKEN_BUCKET then
+          expires_at = token_bucket_expires_at(a, b, c, one, two)
+        elseif algorithm == SLIDING_WINDOW_COUNTER then
+          expires_at = sliding_window_counter_expires_at(a, b, one, two, three)
+        elseif algorithm == FIXED_WINDOW then
+          expires_at = fixed_window_expires_at(a, b, one, two)
+        else
+          expires_at = leaky_bucket_expires_at(a, b, c, one, two)
+        end
+        if not states[i] and not logs[i] then
+          unseen[i] = true
+        end
+        if three then
+          states[i] = pack_numbers(THREE, tag, one, two, three)
+        else
+          states[i] = pack_numbers(TWO, tag, one, two)
+        end
+        logs[i] = nil
+      end
+      expiries[i] = clock_expiry(expires_at, tag >= IS_MILLIS)
+    end
+  end
+  answers = answers + count
+end
+
+for i, expiry in pairs(expiries) do
+  local key, value, at = KEYS[i], states[i], string.format('%d', expiry)
+  if logs[i] then
+    log_save(logs[i], at)
+  elseif not unseen[i] then
+    call('SET', key, value, 'PXAT', at)
+  else
+    local before = redis.pcall('SET', key, value, 'PXAT', at, 'GET')
+    if before then
+      local head = redis.pcall('LINDEX', key, 0)
+      if type(head) ~= 'string' or not state_parse(head) then
+        unreadable = unreadable + 1
+      end
+      call('SET', key, value, 'PXAT', at)
     end
   end
 end
-
-state_save()
-log_save()
-reply[2] = unreadable
-return reply
+reply[1] = pack_numbers('>I7I4', clock, unreadable)
+return table.concat(reply)

@@ -62,3 +62,5 @@ local function sliding_window_counter_expires_at(limit, window, start, previous,
   end
   return start + window + window
 end
+
+return sliding_window_counter_decide, sliding_window_counter_expires_at

@@ -42,3 +42,5 @@ local function sliding_window_log_decide(limit, window, entry, total, newest, no
   end
   return verdict, retry_after, saturating_sub(limit, live), reset_after, 0, expired, total - live
 end
+
+return sliding_window_log_decide

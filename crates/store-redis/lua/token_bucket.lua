@@ -34,3 +34,5 @@ end
 local function token_bucket_expires_at(capacity, refill, period, level, at)
   return at + ceil_div(saturating_sub(capacity * period, level), refill)
 end
+
+return token_bucket_decide, token_bucket_expires_at
