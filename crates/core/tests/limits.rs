@@ -17,11 +17,11 @@ fn examples() -> [(Limit, &'static str, u64, Duration); 5] {
         (Limit::sliding_window_counter(9, MINUTE).unwrap(), "sliding_window_counter, 9 per 1m", 9, MINUTE),
         (
             Limit::token_bucket(20, per(30, 90)).unwrap(),
-            "token_bucket, capacity 20, refill 1 per 3s",
+            "token_bucket, capacity 20, refill 20 per 1m",
             20,
             MINUTE,
         ),
-        (Limit::leaky_bucket(per(2, 6), 19).unwrap(), "leaky_bucket, rate 1 per 3s, queue 19", 20, MINUTE),
+        (Limit::leaky_bucket(per(2, 6), 19).unwrap(), "leaky_bucket, rate 20 per 1m, queue 19", 20, MINUTE),
     ]
 }
 
@@ -46,6 +46,25 @@ fn a_limit_shows_its_algorithm_and_numbers() {
         assert_eq!(limit.params().algorithm(), algorithm);
         assert_eq!((limit.quota(), limit.window()), (quota, window), "{limit}");
     }
+}
+
+/// A rate is shown per the first of second, minute, hour and day that holds whole periods, else in lowest terms.
+#[test]
+fn rates_are_shown_as_people_say_them() {
+    let shown = |count, period: u64| {
+        let rate = Rate::new(count, Duration::from_millis(period));
+        let token = Limit::token_bucket(9, rate).unwrap().to_string();
+        let leaky = Limit::leaky_bucket(rate, 8).unwrap().to_string();
+        let rate = token.strip_prefix("token_bucket, capacity 9, refill ").unwrap().to_owned();
+        assert_eq!(leaky, format!("leaky_bucket, rate {rate}, queue 8"));
+        rate
+    };
+    assert_eq!(shown(3, 250), "12 per 1s");
+    assert_eq!(shown(5, 10_000), "30 per 1m");
+    assert_eq!(shown(2, 7_200_000), "1 per 1h");
+    assert_eq!(shown(1, 43_200_000), "2 per 1d");
+    assert_eq!(shown(14, 22_000), "7 per 11s");
+    assert_eq!(shown(1, 1), "1000 per 1s");
 }
 
 #[test]
