@@ -1,0 +1,305 @@
+//! A shard: some of the keys, under one lock. A check is planned, which changes nothing, and then committed or not.
+
+mod room;
+
+use core::mem;
+
+use cupo_core::algorithm::sliding_window_log;
+use cupo_core::{Algorithm, Change, Decision, Limit, State, Timestamp, Verdict};
+
+use crate::budget::Share;
+use crate::fingerprint::{Fingerprint, Seed};
+use crate::heap::Heap;
+use crate::slot::{Held, Pressure, Slot};
+use crate::stats::Stats;
+use crate::table::Table;
+
+/// Entries that the log of an overflow group holds at most.
+const GROUP_LOG: usize = 16;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Shard {
+    keys: Table,
+    /// The next slot of `keys` that the sweep looks at.
+    cursor: usize,
+    heap: Heap,
+    share: Share,
+    /// The overflow groups, in a table of their own.
+    groups: Table,
+    /// Only the counts that are not sizes.
+    counts: Stats,
+}
+
+/// An item of a check, its key hashed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item<'a> {
+    pub(crate) key: Fingerprint,
+    pub(crate) limit: &'a Limit,
+    pub(crate) cost: u64,
+}
+
+/// Where the state of an item is, or will be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    /// In the slot with this index, as long as nothing is inserted or removed.
+    Key(usize),
+    /// Nowhere yet, and there is room.
+    Fresh,
+    /// Nowhere yet, and this key is forgotten for it.
+    Instead(Fingerprint),
+    /// With this overflow group.
+    Group(Fingerprint),
+}
+
+/// What a check would do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) place: Place,
+    pub(crate) decision: Decision,
+    change: Change,
+}
+
+/// What the other items of the same check have planned, so that no two plans use one thing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Others<'a> {
+    /// Keys that are asked for, and keys and groups that are in a plan.
+    pub(crate) taken: &'a [Fingerprint],
+    /// Keys that are to be inserted into this shard.
+    pub(crate) fresh: usize,
+}
+
+impl Shard {
+    /// An empty shard.
+    pub(crate) fn new(share: Share) -> Self {
+        let (keys, groups, heap) = (Table::default(), Table::default(), Heap::default());
+        Self { keys, cursor: 0, heap, share, groups, counts: Stats::default() }
+    }
+
+    /// What the shard tells about itself, given the bytes of its surroundings.
+    pub(crate) fn stats(&self, header: usize) -> Stats {
+        let bytes = header + self.keys.bytes() + self.groups.bytes() + self.heap.bytes();
+        Stats { keys: self.keys.len(), groups: self.groups.len(), bytes, ..self.counts }
+    }
+
+    /// Decides a check of one item.
+    #[inline]
+    pub(crate) fn decide(&mut self, item: &Item<'_>, now: Timestamp, seed: &Seed) -> Decision {
+        let plan = self.plan(item, now, seed, Others::default());
+        if plan.decision.is_admitted() {
+            self.commit(item, &plan, now);
+        } else {
+            self.note_denial(&plan);
+        }
+        plan.decision
+    }
+
+    /// Decides an item without changing anything.
+    #[inline]
+    pub(crate) fn plan(&self, item: &Item<'_>, now: Timestamp, seed: &Seed, others: Others<'_>) -> Plan {
+        let place = match self.keys.find(&item.key) {
+            Ok(index) => Place::Key(index),
+            Err(_) if self.has_room(item.limit, others.fresh) => Place::Fresh,
+            Err(_) => self.place_when_full(item, now, seed, others.taken),
+        };
+        let (decision, change) = self.decide_at(&place, item.limit, now, item.cost);
+        Plan { place, decision, change }
+    }
+
+    /// The plan of an item whose check is not admitted: its balance as it is.
+    pub(crate) fn plan_peek(&self, plan: &Plan, limit: &Limit, now: Timestamp) -> Plan {
+        let (decision, change) = self.decide_at(&plan.place, limit, now, 0);
+        Plan { place: plan.place, decision, change }
+    }
+
+    #[inline]
+    fn decide_at(&self, place: &Place, limit: &Limit, now: Timestamp, cost: u64) -> (Decision, Change) {
+        let slot = match place {
+            Place::Key(index) => self.keys.get(*index),
+            Place::Group(group) => match self.groups.find(group) {
+                Ok(index) => self.groups.get(index),
+                Err(_) => return limit.decide(None, now, cost),
+            },
+            Place::Fresh | Place::Instead(_) => return limit.decide(None, now, cost),
+        };
+        match slot.held(limit.resolution()) {
+            Some(Held::Inline(state)) => limit.decide(Some(&state), now, cost),
+            Some(Held::OnHeap(number)) => limit.decide(self.heap.get(number), now, cost),
+            None => limit.decide(None, now, cost),
+        }
+    }
+
+    /// Carries out a plan that nothing but other plans of the same check has come between.
+    #[inline]
+    pub(crate) fn commit(&mut self, item: &Item<'_>, plan: &Plan, now: Timestamp) {
+        if let Place::Group(_) = plan.place
+            && item.cost > 0
+        {
+            self.counts.grouped += 1;
+        }
+        if matches!(plan.change, Change::Keep) {
+            return;
+        }
+        match plan.place {
+            Place::Key(index) if self.keys.get(index).is_of(&item.key) => {
+                let slot = self.written(self.keys.get(index), item.limit, plan, usize::MAX);
+                if let Some(held) = self.keys.get_mut(index) {
+                    *held = slot;
+                }
+            }
+            Place::Group(group) => self.commit_to_group(item, plan, &group, now),
+            Place::Instead(victim) => {
+                self.forget(&victim, now);
+                self.commit_moved(item, plan, now);
+            }
+            Place::Key(_) | Place::Fresh => self.commit_moved(item, plan, now),
+        }
+    }
+
+    /// Commits to a key that is absent, or no longer where it was planned.
+    fn commit_moved(&mut self, item: &Item<'_>, plan: &Plan, now: Timestamp) {
+        if let Ok(index) = self.keys.find(&item.key) {
+            let slot = self.written(self.keys.get(index), item.limit, plan, usize::MAX);
+            if let Some(held) = self.keys.get_mut(index) {
+                *held = slot;
+            }
+            return;
+        }
+        self.make_room(now);
+        let slot = self.written(Slot::of(&item.key), item.limit, plan, usize::MAX);
+        self.keys.insert(slot);
+        self.sweep_some(now);
+    }
+
+    fn commit_to_group(&mut self, item: &Item<'_>, plan: &Plan, group: &Fingerprint, now: Timestamp) {
+        let index = if let Ok(index) = self.groups.find(group) {
+            index
+        } else {
+            self.make_room_for_group(group, now);
+            self.groups.insert(Slot::of(group))
+        };
+        let slot = self.written(self.groups.get(index), item.limit, plan, GROUP_LOG);
+        if let Some(held) = self.groups.get_mut(index) {
+            *held = slot;
+        }
+    }
+
+    /// The slot after the plan's change, with `most` entries in a log.
+    #[inline]
+    fn written(&mut self, mut slot: Slot, limit: &Limit, plan: &Plan, most: usize) -> Slot {
+        slot.press(Pressure::of(&plan.decision));
+        self.change(&mut slot, limit, plan.change, most);
+        slot
+    }
+
+    #[inline]
+    fn change(&mut self, slot: &mut Slot, limit: &Limit, change: Change, most: usize) {
+        let state = match change {
+            Change::Keep => return,
+            Change::FixedWindow(s) => State::FixedWindow(s),
+            Change::SlidingWindowCounter(s) => State::SlidingWindowCounter(s),
+            Change::TokenBucket(s) => State::TokenBucket(s),
+            Change::LeakyBucket(s) => State::LeakyBucket(s),
+            Change::SlidingWindowLog(_) => return self.append(slot, limit, change, most),
+        };
+        if let Some(number) = slot.heap_number() {
+            self.heap.remove(number);
+        }
+        slot.rest_at(limit.expires_at(&state));
+        if !slot.hold(&state, limit.resolution()) {
+            slot.hold_on_heap(self.heap.insert(state), limit.resolution());
+        }
+    }
+
+    #[inline(never)]
+    fn append(&mut self, slot: &mut Slot, limit: &Limit, change: Change, most: usize) {
+        let number = match slot.held(limit.resolution()) {
+            Some(Held::OnHeap(n)) if matches!(self.heap.get(n), Some(State::SlidingWindowLog(_))) => n,
+            _ => {
+                if let Some(number) = slot.heap_number() {
+                    self.heap.remove(number);
+                }
+                self.heap.insert(State::SlidingWindowLog(sliding_window_log::State::default()))
+            }
+        };
+        slot.hold_on_heap(number, limit.resolution());
+        if self.heap.append(number, limit, change, self.spare_bytes(), most) {
+            self.counts.coarsened += 1;
+        }
+        if let Some(state) = self.heap.get(number) {
+            slot.rest_at(limit.expires_at(state));
+        }
+    }
+
+    /// Notes that a key was denied: it is under active limitation, and others may not displace it. No state changes.
+    #[inline]
+    pub(crate) fn note_denial(&mut self, plan: &Plan) {
+        if !matches!(plan.decision.verdict, Verdict::Deny { .. }) {
+            return;
+        }
+        let slot = match plan.place {
+            Place::Key(index) => self.keys.get_mut(index),
+            Place::Group(group) => {
+                self.counts.grouped += 1;
+                self.groups.find(&group).ok().and_then(|index| self.groups.get_mut(index))
+            }
+            Place::Fresh | Place::Instead(_) => None,
+        };
+        if let Some(slot) = slot
+            && slot.pressure() != Pressure::ACTIVE
+        {
+            slot.press(Pressure::ACTIVE);
+        }
+    }
+
+    /// Takes back a slot of a leaky bucket. `end` is the instant of the decision plus its `reset_after`.
+    pub(crate) fn cancel(&mut self, item: &Item<'_>, now: Timestamp, end: Timestamp, seed: &Seed) {
+        if item.limit.algorithm() != Algorithm::LeakyBucket {
+            return;
+        }
+        if let Ok(index) = self.keys.find(&item.key) {
+            let mut keys = mem::take(&mut self.keys);
+            if let Some(slot) = keys.get_mut(index) {
+                self.cancel_in(slot, item, now, end);
+            }
+            self.keys = keys;
+            return;
+        }
+        // It was decided on a group, or is gone.
+        let group = seed.of_group(item.limit, self.group_of(&item.key));
+        if let Ok(index) = self.groups.find(&group) {
+            let mut groups = mem::take(&mut self.groups);
+            if let Some(slot) = groups.get_mut(index) {
+                self.cancel_in(slot, item, now, end);
+            }
+            self.groups = groups;
+        }
+    }
+
+    fn cancel_in(&mut self, slot: &mut Slot, item: &Item<'_>, now: Timestamp, end: Timestamp) {
+        if let Some(Held::Inline(state)) = slot.held(item.limit.resolution()) {
+            let change = item.limit.cancel(Some(&state), now, item.cost, end);
+            self.change(slot, item.limit, change, usize::MAX);
+        }
+    }
+
+    /// Forgets a key; whether it was there.
+    pub(crate) fn reset(&mut self, key: &Fingerprint) -> bool {
+        let Ok(index) = self.keys.find(key) else { return false };
+        self.drop_key(index);
+        true
+    }
+
+    /// The number of the group that this key would share.
+    fn group_of(&self, key: &Fingerprint) -> u32 {
+        key.spare % self.share.groups_per_limit
+    }
+
+    /// Removes the slot at `index` and what it has in the heap.
+    fn drop_key(&mut self, index: usize) {
+        if let Some(number) = self.keys.get(index).heap_number() {
+            self.heap.remove(number);
+        }
+        self.keys.remove(index);
+    }
+}

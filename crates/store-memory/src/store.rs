@@ -1,0 +1,255 @@
+//! The store: shards, and checks over several of them.
+
+use cupo_core::{Check, CheckItem, Decision, Decisions, Executed, Key, Limit, Store, StoreError, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use crate::budget::{MemoryStoreError, Wanted, divide};
+use crate::fingerprint::{Fingerprint, Seed};
+use crate::shard::{Item, Others, Place, Plan, Shard};
+use crate::stats::Stats;
+
+/// The embedded default store. See the [crate](crate) for what it guarantees.
+///
+/// ```
+/// use core::time::Duration;
+/// use cupo_core::{Clock, Limit, SystemClock};
+/// use cupo_store_memory::MemoryStore;
+///
+/// let (clock, store) = (SystemClock::new(), MemoryStore::new());
+/// let limit = Limit::sliding_window_counter(2, Duration::from_secs(60))?;
+/// assert!(store.decide(b"ada", &limit, 1, clock.now()).is_admitted());
+/// assert!(store.decide(b"ada", &limit, 1, clock.now()).is_admitted());
+/// assert!(!store.decide(b"ada", &limit, 1, clock.now()).is_admitted());
+/// # Ok::<(), cupo_core::LimitError>(())
+/// ```
+pub struct MemoryStore {
+    seed: Seed,
+    shards: Box<[Padded]>,
+}
+
+/// A shard on cache lines of its own: neighbours do not slow each other down.
+#[repr(align(128))]
+struct Padded(Mutex<Shard>);
+
+/// Builds a [`MemoryStore`] with a budget of its own.
+///
+/// ```
+/// use cupo_store_memory::MemoryStore;
+///
+/// let store = MemoryStore::builder().max_bytes(256 << 20).build()?;
+/// assert_eq!(store.stats().keys, 0);
+/// # Ok::<(), cupo_store_memory::MemoryStoreError>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MemoryStoreBuilder {
+    wanted: Wanted,
+    seed: Option<(u64, u64)>,
+}
+
+impl MemoryStoreBuilder {
+    /// The most bytes that the store may allocate, all in all; 64 MiB if neither this nor `max_keys` is said.
+    ///
+    /// At least half of it is for keys (32 bytes each and an eighth to a third of unused places, about 1.3 million in
+    /// 64 MiB); sliding logs use what the keys leave, and never less than an eighth. While a shard grows, its old table is
+    /// there as well: one shard's share more.
+    #[must_use]
+    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+        self.wanted.bytes = Some(bytes);
+        self
+    }
+
+    /// The most keys that the store may hold. Unless `max_bytes` says otherwise it may allocate 128 bytes for each, and
+    /// 64 MiB, which only sliding logs ever need.
+    ///
+    /// Every shard holds its equal part of them, so that the fullest is full a little before all are.
+    #[must_use]
+    pub const fn max_keys(mut self, keys: usize) -> Self {
+        self.wanted.keys = Some(keys);
+        self
+    }
+
+    /// The number of shards, a power of two. By default sixteen per core, more for a large store so that each stays small
+    /// (growing one stops the others' use of it for about a millisecond), fewer for a small one.
+    #[must_use]
+    pub const fn shards(mut self, shards: usize) -> Self {
+        self.wanted.shards = Some(shards);
+        self
+    }
+
+    /// The secret that places keys, for tests that need to be repeatable. By default it is random, and in production it has
+    /// to be: who knows it can choose keys that get in each other's way.
+    #[must_use]
+    pub const fn seed(mut self, a: u64, b: u64) -> Self {
+        self.seed = Some((a, b));
+        self
+    }
+
+    /// The store.
+    ///
+    /// # Errors
+    /// [`MemoryStoreError`] where the budget holds no store.
+    pub fn build(self) -> Result<MemoryStore, MemoryStoreError> {
+        let cores = std::thread::available_parallelism().map_or(4, usize::from);
+        let (shards, share) = divide(self.wanted, cores, size_of::<Padded>())?;
+        Ok(MemoryStore {
+            seed: self.seed.map_or_else(Seed::random, |(a, b)| Seed::from_words(a, b)),
+            shards: (0..shards).map(|_| Padded(Mutex::new(Shard::new(share)))).collect(),
+        })
+    }
+}
+
+impl MemoryStore {
+    /// A store with the default budget of 64 MiB.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins a store with another budget.
+    #[must_use]
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder::default()
+    }
+
+    /// Executes a check at `now`, all or nothing.
+    #[must_use]
+    pub fn execute(&self, check: &Check, now: Timestamp) -> Executed {
+        let decisions = match check.items() {
+            [] => Decisions::new(),
+            [item] => {
+                let mut decisions = Decisions::new();
+                decisions.push(self.decide(item.key.as_bytes(), &item.limit, item.cost, now));
+                decisions
+            }
+            items => self.execute_many(items, now),
+        };
+        Executed { at: now, decisions }
+    }
+
+    /// Decides a check of one item, without the list around it. `key` is what [`Key::as_bytes`] gives; whoever asks the
+    /// store in this way only may as well use bytes of their own.
+    #[inline]
+    #[must_use]
+    pub fn decide(&self, key: &[u8], limit: &Limit, cost: u64, now: Timestamp) -> Decision {
+        let key = self.seed.of_key(key);
+        self.lock(&key).decide(&Item { key, limit, cost }, now, &self.seed)
+    }
+
+    fn execute_many(&self, items: &[CheckItem], now: Timestamp) -> Decisions {
+        let items: SmallVec<[Item<'_>; 4]> = items
+            .iter()
+            .map(|i| Item { key: self.seed.of_key(i.key.as_bytes()), limit: &i.limit, cost: i.cost })
+            .collect();
+        // Always in the same order, so that no two checks ever wait for each other.
+        let mut indices: SmallVec<[usize; 4]> = items.iter().map(|item| self.shard_of(&item.key)).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        let mut shards: SmallVec<[MutexGuard<'_, Shard>; 4]> =
+            indices.iter().filter_map(|&index| self.shards.get(index)).map(|s| s.0.lock()).collect();
+        let of = |item: &Item<'_>| indices.binary_search(&self.shard_of(&item.key)).unwrap_or(0);
+
+        let mut taken: SmallVec<[Fingerprint; 8]> = items.iter().map(|item| item.key).collect();
+        let mut fresh: SmallVec<[usize; 4]> = SmallVec::from_elem(0, shards.len());
+        let mut plans: SmallVec<[Plan; 4]> = SmallVec::new();
+        for item in &items {
+            let others = Others { taken: &taken, fresh: fresh[of(item)] };
+            let plan = shards[of(item)].plan(item, now, &self.seed, others);
+            match plan.place {
+                Place::Fresh => fresh[of(item)] += 1,
+                Place::Instead(key) | Place::Group(key) => taken.push(key),
+                Place::Key(_) => {}
+            }
+            plans.push(plan);
+        }
+        if plans.iter().all(|plan| plan.decision.is_admitted()) {
+            for (item, plan) in items.iter().zip(&plans) {
+                shards[of(item)].commit(item, plan, now);
+            }
+        } else {
+            for (item, plan) in items.iter().zip(&mut plans) {
+                if plan.decision.is_admitted() {
+                    *plan = shards[of(item)].plan_peek(plan, item.limit, now);
+                } else {
+                    shards[of(item)].note_denial(plan);
+                }
+            }
+        }
+        plans.iter().map(|plan| plan.decision).collect()
+    }
+
+    /// Takes back the slot of a delayed request, as [`Store::cancel`] describes.
+    pub fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
+        let key = self.seed.of_key(item.key.as_bytes());
+        let item = Item { key, limit: &item.limit, cost: item.cost };
+        self.lock(&key).cancel(&item, now, end, &self.seed);
+    }
+
+    /// Forgets what is counted under `key`; whether there was anything.
+    pub fn reset(&self, key: &Key) -> bool {
+        let key = self.seed.of_key(key.as_bytes());
+        self.lock(&key).reset(&key)
+    }
+
+    /// Reclaims all states that are at rest at `now` and gives back the memory of a flood that is over. Locks one shard at a
+    /// time. Insertions do the same bit by bit; a call every minute or so covers the store that gets none.
+    pub fn sweep(&self, now: Timestamp) {
+        for shard in &self.shards {
+            shard.0.lock().sweep(now);
+        }
+    }
+
+    /// What the store tells about itself; each shard at a slightly different instant.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shards
+            .iter()
+            .map(|shard| shard.0.lock().stats(size_of::<Padded>()))
+            .fold(Stats::default(), Stats::plus)
+    }
+
+    /// The number of shards.
+    #[must_use]
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    #[inline]
+    fn shard_of(&self, key: &Fingerprint) -> usize {
+        // The number of shards is a power of two; the mask takes the low bits, the place in the table needs the high ones.
+        usize::try_from(key.order & (self.shards.len() as u64).wrapping_sub(1)).unwrap_or(0)
+    }
+
+    #[inline]
+    fn lock(&self, key: &Fingerprint) -> MutexGuard<'_, Shard> {
+        self.shards[self.shard_of(key)].0.lock()
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        let wanted = Wanted::default();
+        let cores = std::thread::available_parallelism().map_or(4, usize::from);
+        // The default budget is one that divides; were it not, one shard would hold it.
+        let (shards, share) = divide(wanted, cores, size_of::<Padded>()).unwrap_or_default();
+        let shards = (0..shards.max(1)).map(|_| Padded(Mutex::new(Shard::new(share)))).collect();
+        Self { seed: Seed::random(), shards }
+    }
+}
+
+impl core::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("MemoryStore").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl Store for MemoryStore {
+    async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
+        Ok(self.execute(check, now))
+    }
+
+    async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
+        Self::cancel(self, item, now, end);
+        Ok(())
+    }
+}
