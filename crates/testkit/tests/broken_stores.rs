@@ -27,6 +27,8 @@ enum Fault {
     StopsAtADenial,
     /// Drops a state a microsecond before it has expired.
     ForgetsEarly,
+    /// Takes an expiry after the last instant for one at it.
+    ForgetsAtTheLastInstant,
     /// Drops a state by a clock that may then step back.
     ForgetsByARunningClock,
     /// Takes a step back of the clock for a new beginning.
@@ -88,9 +90,15 @@ impl Toy {
 
     fn forget(&self, inner: &mut Inner, item: &CheckItem, at: Timestamp) {
         let key = self.key(item);
-        let early = u64::from(self.fault == Fault::ForgetsEarly) * item.limit.resolution().micros_per_tick();
-        let at = at.after(Duration::from_micros(early));
-        if inner.states.get(&key).is_some_and(|state| at >= item.limit.expires_at(state)) {
+        let tick = item.limit.resolution().tick(at);
+        let tick = if self.fault == Fault::ForgetsEarly { tick + 1 } else { tick };
+        let end = if self.fault == Fault::ForgetsAtTheLastInstant {
+            item.limit.resolution().tick(Timestamp::from_micros(u64::MAX))
+        } else {
+            u64::MAX
+        };
+        if inner.states.get(&key).is_some_and(|state| tick >= item.limit.params().expires_at(state).min(end))
+        {
             inner.states.remove(&key);
         }
     }
@@ -226,6 +234,7 @@ found_out! {
     shows_what_it_did_not_charge: ShowsWhatItDidNotCharge => a_denial_charges_no_item;
     stops_at_a_denial: StopsAtADenial => the_order_of_items_changes_nothing;
     forgets_early: ForgetsEarly => the_frozen_traces_are_followed random_histories_follow_the_model;
+    forgets_at_the_last_instant: ForgetsAtTheLastInstant => a_broken_clock_does_not_open_the_gate;
     forgets_by_a_running_clock: ForgetsByARunningClock => many_keys_follow_their_models;
     starts_anew: StartsAnewWhenTheClockStepsBack => random_histories_follow_the_model the_laws_hold;
     peeks_create_keys: PeeksCreateKeys => a_peek_creates_no_key the_laws_hold;

@@ -191,6 +191,17 @@ pub fn a_peek_creates_no_key<S: Setup>(setup: &S) {
     }
 }
 
+/// A clock that shows the last instant there is, as a broken one does, does not open the gate.
+pub fn a_broken_clock_does_not_open_the_gate<S: Setup>(setup: &S) {
+    let last = Timestamp::from_micros(u64::MAX);
+    for limit in limits() {
+        let store = setup.store();
+        let ask = |cost| execute(setup, &store, &check_of([(0, limit, cost)]), last).is_admitted();
+        let admitted = (0..20).filter(|_| ask(1)).count();
+        assert_eq!(admitted, 5, "{limit}: of 20 at the last instant");
+    }
+}
+
 /// Keys that look alike when their parts are put together are distinct.
 pub fn lookalike_keys_are_distinct<S: Setup>(setup: &S) {
     let rule = || Key::builder("rule");

@@ -26,8 +26,9 @@ use cupo_core::{Check, Executed, Key, Limit, Store, Timestamp};
 
 pub use cancel::cancelled_slots_are_given_back;
 pub use checks::{
-    a_denial_charges_no_item, a_peek_creates_no_key, an_empty_check_is_admitted, lookalike_keys_are_distinct,
-    many_keys_follow_their_models, the_order_of_items_changes_nothing,
+    a_broken_clock_does_not_open_the_gate, a_denial_charges_no_item, a_peek_creates_no_key,
+    an_empty_check_is_admitted, lookalike_keys_are_distinct, many_keys_follow_their_models,
+    the_order_of_items_changes_nothing,
 };
 pub use concurrency::{
     concurrent_admissions_on_one_key, concurrent_admissions_on_overlapping_keys,
@@ -70,7 +71,7 @@ pub type Part<S> = fn(&S);
 
 /// Every part of the suite by its name.
 #[must_use]
-pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 13] {
+pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 14] {
     [
         ("the_frozen_traces_are_followed", the_frozen_traces_are_followed),
         ("random_histories_follow_the_model", random_histories_follow_the_model),
@@ -80,6 +81,7 @@ pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 13] {
         ("the_order_of_items_changes_nothing", the_order_of_items_changes_nothing),
         ("many_keys_follow_their_models", many_keys_follow_their_models),
         ("a_peek_creates_no_key", a_peek_creates_no_key),
+        ("a_broken_clock_does_not_open_the_gate", a_broken_clock_does_not_open_the_gate),
         ("lookalike_keys_are_distinct", lookalike_keys_are_distinct),
         ("cancelled_slots_are_given_back", cancelled_slots_are_given_back),
         ("concurrent_admissions_on_one_key", concurrent_admissions_on_one_key),
@@ -103,6 +105,7 @@ macro_rules! conformance {
             the_order_of_items_changes_nothing
             many_keys_follow_their_models
             a_peek_creates_no_key
+            a_broken_clock_does_not_open_the_gate
             lookalike_keys_are_distinct
             cancelled_slots_are_given_back
             concurrent_admissions_on_one_key

@@ -32,7 +32,9 @@ impl Store for ReferenceStore {
         let mut decisions = cupo_core::Decisions::new();
         let mut changes = Vec::new();
         for CheckItem { key, limit, cost } in check.items() {
-            if states.get(key).is_some_and(|state| at >= limit.expires_at(state)) {
+            // In ticks: no instant is later than the last one of the domain, but an expiry may be.
+            let tick = limit.resolution().tick(at);
+            if states.get(key).is_some_and(|state| tick >= limit.params().expires_at(state)) {
                 states.remove(key);
             }
             let (decision, change) = limit.decide(states.get(key), at, *cost);
