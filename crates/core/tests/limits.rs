@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use cupo_core::number::{DOMAIN, MAX_SPAN};
+use cupo_core::number::{DOMAIN, MAX_INSTANT, MAX_SPAN};
 use cupo_core::{Algorithm, Limit, LimitError, Params, Rate, Resolution};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -78,6 +78,15 @@ fn what_leaves_the_domain_is_named_with_its_larger_number() {
     assert_eq!(units(Limit::token_bucket(7, Rate::new((1 << 60) + 1, day))), ((1 << 60) + 1, day));
     assert_eq!(units(Limit::leaky_bucket(Rate::new(7, day), 1 << 50)), ((1 << 50) + 1, day));
     assert_eq!(units(Limit::leaky_bucket(Rate::new((1 << 60) + 1, day), 7)), ((1 << 60) + 1, day));
+}
+
+/// The bounds in digits: everything else is tried against the constants.
+#[test]
+fn the_domain_is_what_a_double_counts() {
+    assert_eq!(DOMAIN, 9_007_199_254_740_992);
+    assert_eq!(MAX_INSTANT, 4_503_599_627_370_495);
+    assert_eq!(MAX_SPAN, 2_251_799_813_685_247);
+    assert_eq!(cupo_core::Timestamp::from_micros(u64::MAX).as_micros(), MAX_INSTANT);
 }
 
 /// The longest window and period in each resolution, and one tick more.
