@@ -73,6 +73,11 @@ impl Activity {
         InFlight { activity: Arc::clone(self), unasked: false }
     }
 
+    /// Whether there has been a request.
+    pub(crate) fn served(&self) -> bool {
+        self.served.load(Ordering::Relaxed) > 0
+    }
+
     /// When the connection must be cut unless something happens before, in the clock's milliseconds.
     ///
     /// HTTP/2 connections interleave requests, so bytes say nothing about a head: `multiplexed` ones without a
@@ -92,10 +97,9 @@ impl Activity {
         }
         if self.in_flight.load(Ordering::Relaxed) == 0 {
             let idle_since = self.idle_since.load(Ordering::Relaxed);
-            let served = self.served.load(Ordering::Relaxed) > 0;
             deadline = deadline.min(match self.head_since.load(Ordering::Relaxed) {
                 since if since > 0 && !multiplexed => after(since, timeouts.request_head),
-                _ if served => after(idle_since, timeouts.keep_alive),
+                _ if self.served() => after(idle_since, timeouts.keep_alive),
                 _ => after(idle_since, timeouts.request_head),
             });
             if let Some(since) = drain_since {

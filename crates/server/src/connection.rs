@@ -160,7 +160,9 @@ async fn drive<C: Graceful>(
     multiplexed: bool,
 ) -> Option<C::Output> {
     poll_fn(|cx| {
-        if !watch.told && watch.worker.draining() {
+        // hyper would close a connection whose first request is still on its way.
+        let begun = || multiplexed || watch.activity.served();
+        if !watch.told && watch.worker.drain_since().is_some() && begun() {
             watch.told = true;
             connection.as_mut().finish();
         }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, Uri};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 
@@ -88,13 +89,15 @@ where
         let guard = self.activity.request();
         let log = self.worker.settings().access_log.as_ref();
         let log = log.map(|log| log.entry(self.peer.addr, request.method(), request.uri()));
+        // A connection whose first request came this late has not been told to finish; see `connection`.
+        let close = self.worker.drain_since().is_some() && request.version() != Version::HTTP_2;
         let state = if let Some(response) = self.answer(&request) {
             State::Answered { response: Some(response) }
         } else {
             request.extensions_mut().insert(self.peer);
             State::Ready { service: self.inner.clone(), request: Some(request) }
         };
-        EdgeFuture { state, guard: Some(guard), log }
+        EdgeFuture { state, close, guard: Some(guard), log }
     }
 }
 
@@ -103,6 +106,8 @@ pin_project! {
     pub(crate) struct EdgeFuture<S, F> {
         #[pin]
         state: State<S, F>,
+        // Whether the connection is to end with the response.
+        close: bool,
         guard: Option<InFlight>,
         log: Option<Box<Entry>>,
     }
@@ -144,6 +149,9 @@ where
                 }
             }
         };
+        if *this.close && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if let Some(log) = this.log {
             log.response(&mut response);
         }

@@ -57,7 +57,13 @@ impl ForwardBody {
                 return Self::whole(bytes);
             }
         }
-        Self(Kind::Http1(Box::pin(Upstream { exchange: Some(exchange), decoder, keep_alive, since: None })))
+        Self(Kind::Http1(Box::pin(Upstream {
+            exchange: Some(exchange),
+            decoder,
+            keep_alive,
+            since: None,
+            failed: None,
+        })))
     }
 }
 
@@ -134,6 +140,8 @@ struct Upstream<B> {
     keep_alive: bool,
     /// Since when a read waits.
     since: Option<u64>,
+    /// What is to be said next.
+    failed: Option<BodyError>,
 }
 
 impl<B> Upstream<B>
@@ -197,17 +205,24 @@ where
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if let Some(error) = self.failed.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
         let polled = ready!(self.poll(cx));
-        if let Some(Err(error)) = &polled {
+        if let Some(Err(error)) = polled {
             tracing::debug!(%error, "response cut");
             // Closes the connection: its state is unknown.
             self.exchange = None;
+            // The error comes one turn later, since hyper throws away what it has not written when it sees one.
+            self.failed = Some(error);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         Poll::Ready(polled)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.exchange.is_none()
+        self.exchange.is_none() && self.failed.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {

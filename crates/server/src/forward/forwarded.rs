@@ -7,6 +7,8 @@ use std::net::IpAddr;
 
 use http::header::{FORWARDED, HeaderMap, HeaderName};
 
+use super::headers::speaks_for_client;
+
 /// How clients reach this server. (TLS is not terminated here yet.)
 const SCHEME: &[u8] = b"http";
 
@@ -56,6 +58,13 @@ impl Origin<'_> {
             self.list(&FORWARDED, out, true);
             self.element(out);
         });
+    }
+
+    /// Whether a field of the request does not pass: a stranger's word about the client, or one that is written anew.
+    pub(super) fn replaces(&self, name: &HeaderName) -> bool {
+        speaks_for_client(name)
+            && (self.vouched.is_none()
+                || [X_FORWARDED_FOR, X_FORWARDED_PROTO, X_FORWARDED_HOST, FORWARDED].contains(name))
     }
 
     fn has(&self, name: &HeaderName) -> bool {

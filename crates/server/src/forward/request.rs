@@ -7,7 +7,7 @@ use http::{Method, Request, Uri, Version};
 
 use super::failure::Failure;
 use super::forwarded::{Origin, Sink};
-use super::headers::{connection_has, hop_by_hop, members, nominated, speaks_for_client, te_trailers};
+use super::headers::{connection_has, hop_by_hop, members, nominated, te_trailers};
 use super::settings::ForwardSettings;
 use crate::peer::PeerInfo;
 
@@ -117,7 +117,7 @@ pub(super) fn write_head(
     for (name, value) in &parts.headers {
         let replaced = matches!(*name, header::HOST | header::CONTENT_LENGTH | header::VIA)
             || hop_by_hop(name)
-            || speaks_for_client(name)
+            || origin.replaces(name)
             || nominated.iter().any(|nominated| nominated.eq_ignore_ascii_case(name.as_str().as_bytes()));
         if !replaced {
             lines.line(name, value.as_bytes());
@@ -189,7 +189,8 @@ impl Sink for Map {
 /// Turns the head of a checked request into one for HTTP/2, in place.
 pub(super) fn rewrite(parts: &mut Parts, settings: &ForwardSettings) {
     let mut fields = Map(HeaderMap::new());
-    origin(parts, settings).write(&mut fields);
+    let origin = origin(parts, settings);
+    origin.write(&mut fields);
     let host = host(parts).and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
     let path = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     // A host that is no authority stays out; the upstream then sees a request without one.
@@ -201,7 +202,7 @@ pub(super) fn rewrite(parts: &mut Parts, settings: &ForwardSettings) {
         let ends = |name: &&HeaderName| {
             matches!(**name, header::HOST | header::EXPECT)
                 || hop_by_hop(name)
-                || speaks_for_client(name)
+                || origin.replaces(name)
                 || nominated.iter().any(|nominated| nominated.eq_ignore_ascii_case(name.as_str().as_bytes()))
         };
         parts.headers.keys().filter(ends).cloned().collect()
