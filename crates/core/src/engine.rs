@@ -1,5 +1,6 @@
 //! The engine: snapshot → check → store → fold → observe. Every door asks it, and nothing else decides.
 
+use core::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -9,35 +10,70 @@ use crate::check::{Check, Executed};
 use crate::clock::{Clock, SystemClock};
 use crate::observer::{Observer, Unobserved};
 use crate::outcome::Outcome;
-use crate::policy::{Policy, ShadowItems};
-use crate::store::{Store, StoreError};
+use crate::policy::{Policy, Prepared, ShadowItems};
+use crate::store::{Fallback, Store, StoreError};
 use crate::time::Timestamp;
 
 /// A policy, the store that counts for it, a clock, and whoever observes. Share it by [`Arc`].
-#[derive(Debug)]
 pub struct Engine<S, C = SystemClock, O = Unobserved> {
     policy: ArcSwap<Policy>,
     store: S,
     clock: C,
     observer: O,
+    fallback: Option<Arc<dyn Fallback>>,
+}
+
+impl<S: fmt::Debug, C: fmt::Debug, O: fmt::Debug> fmt::Debug for Engine<S, C, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("store", &self.store)
+            .field("clock", &self.clock)
+            .field("observer", &self.observer)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<S: Store> Engine<S> {
     /// An engine on the system's clock that nobody observes.
     pub fn new(policy: Arc<Policy>, store: S) -> Self {
-        Self { policy: ArcSwap::new(policy), store, clock: SystemClock::new(), observer: Unobserved }
+        Self {
+            policy: ArcSwap::new(policy),
+            store,
+            clock: SystemClock::new(),
+            observer: Unobserved,
+            fallback: None,
+        }
     }
 }
 
 impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// The same engine on another clock.
     pub fn with_clock<D: Clock>(self, clock: D) -> Engine<S, D, O> {
-        Engine { policy: self.policy, store: self.store, clock, observer: self.observer }
+        Engine {
+            policy: self.policy,
+            store: self.store,
+            clock,
+            observer: self.observer,
+            fallback: self.fallback,
+        }
     }
 
     /// The same engine with another observer.
     pub fn with_observer<P: Observer>(self, observer: P) -> Engine<S, C, P> {
-        Engine { policy: self.policy, store: self.store, clock: self.clock, observer }
+        Engine {
+            policy: self.policy,
+            store: self.store,
+            clock: self.clock,
+            observer,
+            fallback: self.fallback,
+        }
+    }
+
+    /// The same engine with memory of its own for rules with `on_store_error: local`. Without one they refuse while the store
+    /// is out of reach.
+    #[must_use]
+    pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
+        Self { fallback: Some(fallback), ..self }
     }
 
     /// The policy in force.
@@ -64,7 +100,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// Decides a request now.
     ///
     /// # Errors
-    /// [`StoreError`] where the store could not decide; the observer has been told.
+    /// [`StoreError`] where the store could not decide and a rule refuses then; the observer has been told.
     pub async fn decide<A: Attributes + Sync + ?Sized>(&self, attributes: &A) -> Result<Outcome, StoreError> {
         self.decide_at(attributes, self.clock.now()).await
     }
@@ -72,7 +108,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// Decides a request at `now`. A store with a clock of its own decides by that one.
     ///
     /// # Errors
-    /// [`StoreError`] where the store could not decide; the observer has been told.
+    /// [`StoreError`] where the store could not decide and a rule refuses then; the observer has been told.
     pub async fn decide_at<A: Attributes + Sync + ?Sized>(
         &self,
         attributes: &A,
@@ -81,17 +117,36 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         let policy = self.policy.load_full();
         let outcome = match policy.prepare(attributes) {
             Err(rule) => Outcome::lacking(policy, now, rule),
-            Ok(prepared) => {
-                let executed = self.execute(&prepared.check, now).await?;
-                let mut outcome = Outcome::fold(policy, prepared.check, &prepared.rules, &executed);
-                if outcome.is_admitted() {
-                    self.watch(prepared.shadow, now, &mut outcome).await;
+            Ok(prepared) => match self.execute(&prepared.check, now).await {
+                Ok(executed) => {
+                    let mut outcome = Outcome::fold(policy, prepared.check, &prepared.rules, &executed);
+                    if outcome.is_admitted() {
+                        self.watch(prepared.shadow, now, &mut outcome).await;
+                    }
+                    outcome
                 }
-                outcome
-            }
+                Err(error) => self.decide_without_store(policy, prepared, now, error)?,
+            },
         };
         self.observer.decided(&outcome);
         Ok(outcome)
+    }
+
+    /// Decides by what each rule says of a store that cannot.
+    fn decide_without_store(
+        &self,
+        policy: Arc<Policy>,
+        prepared: Prepared,
+        now: Timestamp,
+        error: StoreError,
+    ) -> Result<Outcome, StoreError> {
+        let Some(local) = prepared.shares(&policy) else { return Err(error) };
+        let executed = match &self.fallback {
+            _ if local.check.items().is_empty() => Executed { at: now, decisions: Default::default() },
+            Some(fallback) => fallback.execute(&local.check, now),
+            None => return Err(error),
+        };
+        Ok(Outcome::fold(policy, local.check, &local.rules, &executed).without_store(error))
     }
 
     async fn execute(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
@@ -117,7 +172,11 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     pub async fn cancel(&self, outcome: &Outcome) {
         let now = self.clock.now();
         for (item, end) in outcome.slots() {
-            if let Err(error) = self.store.cancel(item, now, end).await {
+            if outcome.store_error().is_some() {
+                if let Some(fallback) = &self.fallback {
+                    fallback.cancel(item, now, end);
+                }
+            } else if let Err(error) = self.store.cancel(item, now, end).await {
                 self.observer.store_failed(&error);
             }
         }

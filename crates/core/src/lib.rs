@@ -52,9 +52,9 @@ pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, MatchSource, OnMissing, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Route, Rule,
-    RuleSource, Trust,
+    Action, MatchSource, OnMissing, OnStoreError, Policy, PolicyError, PolicyErrors, PolicySource, Problem,
+    Route, Rule, RuleSource, Trust,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
-pub use store::{Refusal, Store, StoreError};
+pub use store::{Fallback, Refusal, Store, StoreError};
 pub use time::{Resolution, Timestamp};

@@ -131,6 +131,28 @@ impl Limit {
         })
     }
 
+    /// One of `replicas` equal shares of this limit: units and rates divided, rounded down, but at least one unit of a
+    /// limit that has any. Shares therefore add up to at most the limit, or to `replicas` units where that is more.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the slower rate leaves the domain.
+    pub fn share(&self, replicas: u32) -> Result<Self, LimitError> {
+        let n = u64::from(replicas.max(1));
+        let part = |units: u64| floor_div(units, n).max(units.min(1));
+        let span = |ticks| self.resolution.span(ticks);
+        let slower = |count, period: u64| Rate::new(count, span(period.saturating_mul(n)));
+        match self.params {
+            Params::FixedWindow(p) => Self::fixed_window(part(p.count), span(p.window)),
+            Params::SlidingWindowLog(p) => Self::sliding_window_log(part(p.count), span(p.window)),
+            Params::SlidingWindowCounter(p) => Self::sliding_window_counter(part(p.count), span(p.window)),
+            Params::TokenBucket(p) => Self::token_bucket(part(p.capacity), slower(p.refill, p.period)),
+            Params::LeakyBucket(p) => Self::leaky_bucket(
+                slower(p.rate, p.period),
+                part(p.queue.saturating_add(1)).saturating_sub(1),
+            ),
+        }
+    }
+
     /// The parameters in the finest tick that holds them.
     fn gate(
         algorithm: Algorithm,

@@ -10,6 +10,7 @@ use crate::check::{Check, CheckItem, Executed};
 use crate::decision::{Decision, Verdict};
 use crate::key::Key;
 use crate::policy::{Action, Policy, Rule};
+use crate::store::StoreError;
 use crate::time::Timestamp;
 
 /// The answer for a whole request.
@@ -24,6 +25,7 @@ pub struct Outcome {
     shadow: Vec<(CheckItem, Decided)>,
     binding: Option<usize>,
     lacking: Option<usize>,
+    store_error: Option<StoreError>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +78,13 @@ impl Outcome {
             shadow: Vec::new(),
             binding: None,
             lacking: None,
+            store_error: None,
         }
+    }
+
+    /// The same outcome, decided without the store because of `error`.
+    pub(crate) fn without_store(self, error: StoreError) -> Self {
+        Self { store_error: Some(error), ..self }
     }
 
     pub(crate) fn add_shadow(&mut self, rule: usize, item: CheckItem, decision: Decision) {
@@ -147,6 +155,13 @@ impl Outcome {
     /// Every decision of a rule with `action: shadow`; there are none where the request is not admitted.
     pub fn shadow_decisions(&self) -> impl Iterator<Item = Ruling<'_>> + Clone {
         self.shadow.iter().filter_map(|(item, decided)| self.ruling(item, decided))
+    }
+
+    /// Why the store could not decide, where it could not: the decisions are then those of rules with `on_store_error: local`,
+    /// each on this node's share of its limit.
+    #[must_use]
+    pub const fn store_error(&self) -> Option<&StoreError> {
+        self.store_error.as_ref()
     }
 
     /// The decision that binds: of an admitted request the one with the fewest such requests left, of a denied one the one

@@ -45,7 +45,13 @@ pub enum RateError {
         /// The part that should be a number.
         number: Box<str>,
     },
-    /// The unit is unknown or missing.
+    /// There is no unit.
+    #[error("`{text}` does not say its unit of time: add ms, s, m, h or d, as in `{text}s`")]
+    NoUnit {
+        /// The offending text.
+        text: Box<str>,
+    },
+    /// The unit is unknown.
     #[error(
         "`{unit}` in `{text}` is not a unit of time: use ms, s, m, h or d, or their long names (milliseconds, seconds, minutes, hours, days)"
     )]
@@ -114,6 +120,7 @@ fn parse_period(text: &str, period: &str, bare_unit: bool) -> Result<Duration, R
         return Err(RateError::Length { text: text.into(), number: period.into() });
     }
     let millis_per_unit: u64 = match unit {
+        "" => return Err(RateError::NoUnit { text: text.into() }),
         "ms" | "millisecond" | "milliseconds" => 1,
         "s" | "sec" | "secs" | "second" | "seconds" => 1_000,
         "m" | "min" | "mins" | "minute" | "minutes" => 60_000,

@@ -62,7 +62,10 @@ fn what_is_not_a_rate_is_quoted_back_with_the_remedy() {
         let error = text.parse::<Rate>().expect_err(text);
         let message = error.to_string();
         assert!(message.contains(&format!("`{text}`")), "{text:?} is quoted in: {message}");
-        assert!(message.contains("write ") || message.contains("use "), "the remedy is in: {message}");
+        assert!(
+            message.contains("write ") || message.contains("use ") || message.contains("add "),
+            "the remedy is in: {message}"
+        );
     }
 }
 
@@ -77,7 +80,7 @@ fn the_right_part_is_blamed() {
 
 #[test]
 fn a_bare_number_is_no_duration_and_a_bare_unit_only_a_period() {
-    assert!(matches!(parse_duration("10"), Err(RateError::Unit { .. })));
+    assert!(matches!(parse_duration("10"), Err(RateError::NoUnit { .. })));
     assert!(matches!(parse_duration("minute"), Err(RateError::Length { .. })));
     assert_eq!(parse_duration(" 1 M ").unwrap(), Duration::from_secs(60));
     assert_eq!(parse_duration("26000d").unwrap(), Duration::from_secs(26_000 * 86_400));

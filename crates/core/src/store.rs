@@ -63,6 +63,15 @@ impl<S: Store> Store for std::sync::Arc<S> {
     }
 }
 
+/// Decides from this node's memory, without waiting, while the store is out of reach.
+pub trait Fallback: Send + Sync {
+    /// Executes `check` as [`Store::check`] does.
+    fn execute(&self, check: &Check, now: Timestamp) -> Executed;
+
+    /// Takes back a slot as [`Store::cancel`] does.
+    fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp);
+}
+
 /// Why a store could not decide.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -26,6 +26,9 @@ pub(crate) struct Draft {
     pub(crate) rule_indices: Vec<usize>,
 }
 
+/// Far more nodes than any fleet has.
+const MAX_REPLICAS: u64 = 100_000;
+
 const FIELDS: &[&str] = &[
     "listen",
     "upstream",
@@ -40,6 +43,7 @@ const FIELDS: &[&str] = &[
     "ipv6_prefix",
     "api_key_header",
     "user_header",
+    "replicas",
     "rules",
 ];
 
@@ -49,6 +53,8 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     let gateway = gateway::gateway(&map);
     let store = map.get("store").and_then(|value| store::store(&value)).unwrap_or_default();
     let trust = trust(&map);
+    let replicas = map.get("replicas").and_then(|value| value.integer(1, MAX_REPLICAS));
+    let replicas = replicas.and_then(|replicas| u32::try_from(replicas).ok()).unwrap_or(1);
     let rules = map.need("rules", "rules: [{ name: all, key: ip, limit: 100/minute }]");
     let decoded: Vec<Option<RuleSource>> = rules
         .and_then(|rules| rules.list())
@@ -56,7 +62,7 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
         .unwrap_or_default();
     let (rule_indices, rules) =
         decoded.into_iter().enumerate().filter_map(|(i, rule)| Some((i, rule?))).unzip();
-    Some(Draft { gateway, store, policy: PolicySource { trust, rules }, rule_indices })
+    Some(Draft { gateway, store, policy: PolicySource { trust, replicas, rules }, rule_indices })
 }
 
 /// What is wrong is left at its default, which has no faults of its own.

@@ -1,6 +1,6 @@
 //! A rule: match, key, limit and action.
 
-use cupo_core::{Action, KeySpec, MatchSource, OnMissing, RuleSource};
+use cupo_core::{Action, KeySpec, MatchSource, OnMissing, OnStoreError, RuleSource};
 
 use super::limit;
 use super::scalar::MAX;
@@ -8,7 +8,7 @@ use super::value::Value;
 use crate::problem::{Expected, Problem};
 use crate::tree::Content;
 
-const FIELDS: &[&str] = &["name", "match", "key", "limit", "cost", "action", "on_missing"];
+const FIELDS: &[&str] = &["name", "match", "key", "limit", "cost", "action", "on_missing", "on_store_error"];
 
 /// The rule; everything wrong with it is reported before `None` is returned.
 pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
@@ -23,11 +23,15 @@ pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     let on_missing = map.or("on_missing", OnMissing::default(), |value| {
         value.word("an answer to a missing part", OnMissing::ALL, OnMissing::name)
     });
+    let on_store_error = map.or("on_store_error", OnStoreError::default(), |value| {
+        value.word("an answer to a store that fails", OnStoreError::ALL, OnStoreError::name)
+    });
     let mut rule = RuleSource::new(name?, key?, limit?);
     rule.matches = matches?;
     rule.cost = cost?;
     rule.action = action?;
     rule.on_missing = on_missing?;
+    rule.on_store_error = on_store_error?;
     Some(rule)
 }
 

@@ -1,8 +1,8 @@
 //! Fixed window: at most L units in each window of W ticks, windows aligned to the Unix epoch.
 //!
 //! Admits when `count + cost <= L`. O(1) time and space. Across an edge up to 2L can pass within one W: the price of
-//! its simplicity, and its stated bound: in any interval of length t at most `L * (floor(t / W) + 2)`, and at most L in
-//! an interval that lies in one window.
+//! its simplicity, and its stated bound: in any interval of length t at most `L * (ceil((t - 1) / W) + 1)`, and at
+//! most L in an interval that lies in one window.
 
 use super::decision;
 use crate::decision::{Decision, Verdict};

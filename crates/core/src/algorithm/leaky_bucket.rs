@@ -12,7 +12,7 @@
 use crate::decision::{Decision, Verdict};
 use crate::number::{ceil_div, floor_div};
 
-/// The numbers of a leaky bucket, with `(queue + 1) * period + rate` inside the domain.
+/// The numbers of a leaky bucket, with `2 * (queue + 1) * period + rate` inside the domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Params {
     /// R: units that leave per period.

@@ -2,7 +2,7 @@
 //!
 //! Admits when `floor(previous * (W - e) / W) + current + cost <= L`, where `e = now mod W`. O(1) time and space, and the
 //! default. It assumes that the previous window's requests were spread evenly; its stated bound is L in a window aligned
-//! to the epoch and less than 2L in any interval of W ticks. See "How we built rate limiting capable of scaling to
+//! to the epoch, and in any interval of t ticks, 2 <= t <= W + 1, at most `L + ceil(L * (t - 2) / W)`: never more than 2L in W. See "How we built rate limiting capable of scaling to
 //! millions of domains" (Cloudflare, 2017) for the idea; the exact wait is ours.
 
 use super::decision;

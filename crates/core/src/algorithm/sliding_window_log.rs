@@ -2,7 +2,7 @@
 //!
 //! Remembers every admitted request of the last W ticks; an entry of age exactly W is gone. Admits when the live cost
 //! plus `cost` is at most L. Requests of the same tick share an entry, so a log holds at most `min(L, W)` of them, 16
-//! bytes each. Time is O(expired + 1) for an admission and O(entries that must expire) for the wait of a denial.
+//! bytes each in a buffer that doubles as it grows. Time is O(expired + 1) for an admission and O(entries that must expire) for the wait of a denial.
 
 use std::collections::VecDeque;
 

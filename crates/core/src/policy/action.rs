@@ -28,6 +28,19 @@ pub enum OnMissing {
     Deny,
 }
 
+/// What happens to a rule's decision when the store cannot make it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum OnStoreError {
+    /// The rule lets the request pass: an outage of the store is not an outage of the API.
+    #[default]
+    Allow,
+    /// The request is refused as unavailable (503, never 429).
+    Deny,
+    /// This node enforces its share of the limit, the limit divided by `replicas`, from its own memory.
+    Local,
+}
+
 macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal),* }) => {
         impl $type {
@@ -55,4 +68,5 @@ macro_rules! named {
     };
 }
 named!(Action { Deny = "deny", Delay = "delay", Shadow = "shadow" });
+named!(OnStoreError { Allow = "allow", Deny = "deny", Local = "local" });
 named!(OnMissing { Skip = "skip", Shared = "shared", Deny = "deny" });

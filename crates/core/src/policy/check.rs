@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::action::{Action, OnMissing};
+use super::action::{Action, OnMissing, OnStoreError};
 use super::route::Route;
 use super::{Policy, Rule};
 use crate::attributes::Attributes;
@@ -46,6 +46,26 @@ impl Policy {
             }
         }
         Ok(prepared)
+    }
+}
+
+impl Prepared {
+    /// What this node decides by itself when the store cannot: the rules that say `local`, each with its share of the limit.
+    /// `None` where a rule refuses then.
+    pub(crate) fn shares(self, policy: &Policy) -> Option<Self> {
+        let mut shares = Self::default();
+        for (&index, item) in self.rules.iter().zip(self.check.items()) {
+            let rule = policy.rules.get(index)?;
+            match rule.on_store_error {
+                OnStoreError::Allow => {}
+                OnStoreError::Deny => return None,
+                OnStoreError::Local => {
+                    shares.check.push_new(CheckItem { limit: rule.share, ..item.clone() });
+                    shares.rules.push(index);
+                }
+            }
+        }
+        Some(shares)
     }
 }
 

@@ -1,9 +1,11 @@
 //! From what the operator wrote to what requests are matched against; everything wrong is told at once.
 
+use std::collections::HashMap;
+
 use super::error::{PolicyError, PolicyErrors, Problem};
 use super::matcher::Matcher;
-use super::{Action, Policy, PolicySource, Rule, RuleSource, Trust};
-use crate::algorithm::Algorithm;
+use super::{Action, OnStoreError, Policy, PolicySource, Rule, RuleSource, Trust};
+use crate::algorithm::{Algorithm, Params};
 use crate::key::{Key, Kind};
 use crate::path::Template;
 use crate::time::Resolution;
@@ -11,21 +13,26 @@ use crate::time::Resolution;
 pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     let mut errors = Errors(Vec::new());
     check_trust(&source.trust, &mut errors);
+    if source.replicas == 0 {
+        errors.add("replicas", Problem::NoReplicas);
+    }
     if source.rules.is_empty() {
         errors.add("rules", Problem::NoRules);
     }
+    let mut names = HashMap::new();
     for (i, rule) in source.rules.iter().enumerate() {
-        let earlier = source.rules.iter().take(i).position(|other| other.name == rule.name);
-        if let Some(first) = earlier {
+        let first = *names.entry(&rule.name).or_insert(i);
+        if first != i {
             errors
                 .add(&format!("rules[{i}].name"), Problem::DuplicateName { name: rule.name.clone(), first });
         }
     }
+    let replicas = source.replicas;
     let rules: Vec<Rule> = source
         .rules
         .into_iter()
         .enumerate()
-        .filter_map(|(i, rule)| compile_rule(i, rule, &mut errors))
+        .filter_map(|(i, rule)| compile_rule(i, rule, replicas, &mut errors))
         .collect();
     if !errors.0.is_empty() {
         return Err(PolicyErrors(errors.0));
@@ -58,7 +65,7 @@ fn check_trust(trust: &Trust, errors: &mut Errors) {
     }
 }
 
-fn compile_rule(index: usize, rule: RuleSource, errors: &mut Errors) -> Option<Rule> {
+fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Errors) -> Option<Rule> {
     let mut problems = Vec::new();
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':');
     if !(1..=64).contains(&rule.name.len()) || !rule.name.bytes().all(legal) {
@@ -85,6 +92,13 @@ fn compile_rule(index: usize, rule: RuleSource, errors: &mut Errors) -> Option<R
             None
         }
     };
+    let share = match rule.on_store_error {
+        OnStoreError::Local => rule.limit.share(replicas),
+        OnStoreError::Allow | OnStoreError::Deny => Ok(rule.limit),
+    };
+    if let Err(error) = &share {
+        problems.push(("limit", Problem::Share(error.clone())));
+    }
     let sound = problems.is_empty();
     for (field, problem) in problems {
         errors.add(&format!("rules[{index}].{field}"), problem);
@@ -98,16 +112,26 @@ fn compile_rule(index: usize, rule: RuleSource, errors: &mut Errors) -> Option<R
         cost: rule.cost,
         action: rule.action,
         on_missing: rule.on_missing,
+        on_store_error: rule.on_store_error,
+        share: share.unwrap_or(rule.limit),
     })
 }
 
-/// What every key of the rule begins with. A state counted in other ticks would be misread, so it gets other keys.
+/// What every key of the rule begins with. A state counted in other ticks, or in other parts of a unit, would be misread:
+/// so it gets other keys, and a rule whose rate changes starts anew.
 fn prefix(rule: &RuleSource) -> Key {
     let ticks = match rule.limit.resolution() {
         Resolution::Micros => 0x40,
         Resolution::Millis => 0x41,
     };
-    Key::builder(&rule.name).part(ticks, "", b"").build()
+    let parts = match rule.limit.params() {
+        Params::TokenBucket(p) => p.period,
+        Params::LeakyBucket(p) => p.period,
+        Params::FixedWindow(_) | Params::SlidingWindowLog(_) | Params::SlidingWindowCounter(_) => 0,
+    };
+    let parts = parts.to_le_bytes();
+    let used = parts.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
+    Key::builder(&rule.name).part(ticks, "", parts.get(..used).unwrap_or_default()).build()
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).

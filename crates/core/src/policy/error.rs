@@ -4,6 +4,7 @@ use core::fmt;
 
 use thiserror::Error;
 
+use crate::limit::LimitError;
 use crate::path::TemplateError;
 
 /// Everything that is wrong with a policy; never empty.
@@ -72,6 +73,12 @@ pub enum Problem {
         "`action: delay` needs slots to hold requests for, and only `leaky_bucket` has them; use that algorithm or `action: deny`"
     )]
     DelayWithoutSlots,
+    /// There are no replicas.
+    #[error("at least one replica enforces a policy; write their number, or leave it out for 1")]
+    NoReplicas,
+    /// A replica's share of the limit leaves the number domain.
+    #[error("a share of this limit, divided by the replicas, cannot be counted: {0}")]
+    Share(LimitError),
     /// The method is no token in upper case.
     #[error("`{0}` is not a method; write it in upper case, as in `GET`")]
     Method(String),

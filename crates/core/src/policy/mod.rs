@@ -8,8 +8,8 @@ mod matcher;
 mod route;
 mod source;
 
-pub use action::{Action, OnMissing};
-pub(crate) use check::ShadowItems;
+pub use action::{Action, OnMissing, OnStoreError};
+pub(crate) use check::{Prepared, ShadowItems};
 pub use error::{PolicyError, PolicyErrors, Problem};
 pub use route::Route;
 pub use source::{MatchSource, PolicySource, RuleSource, Trust};
@@ -65,6 +65,9 @@ pub struct Rule {
     cost: u64,
     action: Action,
     on_missing: OnMissing,
+    on_store_error: OnStoreError,
+    /// This node's share of the limit.
+    share: Limit,
 }
 
 impl Rule {
@@ -102,6 +105,18 @@ impl Rule {
     #[must_use]
     pub const fn on_missing(&self) -> OnMissing {
         self.on_missing
+    }
+
+    /// What happens when the store cannot decide.
+    #[must_use]
+    pub const fn on_store_error(&self) -> OnStoreError {
+        self.on_store_error
+    }
+
+    /// This node's share of the limit: what `on_store_error: local` enforces.
+    #[must_use]
+    pub const fn share(&self) -> &Limit {
+        &self.share
     }
 
     /// The requests that it applies to, in words.

@@ -2,17 +2,26 @@
 
 use ipnet::IpNet;
 
-use super::action::{Action, OnMissing};
+use super::action::{Action, OnMissing, OnStoreError};
 use crate::key::KeySpec;
 use crate::limit::Limit;
 
 /// Everything the operator wrote.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PolicySource {
     /// Whom the policy believes.
     pub trust: Trust,
+    /// How many nodes enforce this policy together, above 0; 1 unless said otherwise. While the store is out of reach, a
+    /// rule with `on_store_error: local` allows each of them its share.
+    pub replicas: u32,
     /// The rules.
     pub rules: Vec<RuleSource>,
+}
+
+impl Default for PolicySource {
+    fn default() -> Self {
+        Self { trust: Trust::default(), replicas: 1, rules: Vec::new() }
+    }
 }
 
 /// Whom to believe, and where identity is read. No default believes the caller.
@@ -57,6 +66,8 @@ pub struct RuleSource {
     pub action: Action,
     /// What happens to a request that lacks a part of the key.
     pub on_missing: OnMissing,
+    /// What happens when the store cannot decide.
+    pub on_store_error: OnStoreError,
 }
 
 impl RuleSource {
@@ -71,6 +82,7 @@ impl RuleSource {
             cost: 1,
             action: Action::default(),
             on_missing: OnMissing::default(),
+            on_store_error: OnStoreError::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cupo_core::{Check, CheckItem, Executed, Key, State, Store, StoreError, Timestamp};
+use cupo_core::{Check, CheckItem, Executed, Fallback, Key, State, Store, StoreError, Timestamp};
 use parking_lot::Mutex;
 
 /// One lock around everything. Bounded by nothing: not for production.
@@ -24,8 +24,8 @@ impl ReferenceStore {
     }
 }
 
-impl Store for ReferenceStore {
-    async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
+impl Fallback for ReferenceStore {
+    fn execute(&self, check: &Check, now: Timestamp) -> Executed {
         let Inner { states, clock } = &mut *self.0.lock();
         let at = now.max(*clock);
         *clock = at;
@@ -48,15 +48,15 @@ impl Store for ReferenceStore {
                 limit.apply(&mut state, change);
                 states.extend(state.map(|state| (key.clone(), state)));
             }
-            return Ok(executed);
+            return executed;
         }
         let shown = check.items().iter().zip(executed.decisions).map(|(item, decision)| {
             if decision.is_admitted() { item.limit.decide(states.get(&item.key), at, 0).0 } else { decision }
         });
-        Ok(Executed { at, decisions: shown.collect() })
+        Executed { at, decisions: shown.collect() }
     }
 
-    async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
+    fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
         let Inner { states, clock } = &mut *self.0.lock();
         let at = now.max(*clock);
         *clock = at;
@@ -64,6 +64,16 @@ impl Store for ReferenceStore {
         let change = item.limit.cancel(state.as_ref(), at, item.cost, end);
         item.limit.apply(&mut state, change);
         states.extend(state.map(|state| (item.key.clone(), state)));
+    }
+}
+
+impl Store for ReferenceStore {
+    async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
+        Ok(self.execute(check, now))
+    }
+
+    async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
+        Fallback::cancel(self, item, now, end);
         Ok(())
     }
 }
