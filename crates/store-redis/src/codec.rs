@@ -1,0 +1,230 @@
+//! From checks to the keys and arguments of the script, and from its reply to decisions.
+
+use std::collections::HashMap;
+
+use cupo_core::number::DOMAIN;
+use cupo_core::{
+    CheckItem, Decision, Decisions, Executed, Limit, Params, Refusal, Resolution, StoreError, Timestamp,
+    Verdict,
+};
+use redis::{Cmd, Value};
+use smallvec::SmallVec;
+
+use crate::name::{Name, Naming};
+use crate::script::Script;
+
+/// An item of a check as the script wants it.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) name: Name,
+    pub(crate) limit: Limit,
+    pub(crate) cost: u64,
+}
+
+/// The items of one check that are executed together.
+pub(crate) type Lines = SmallVec<[Line; 1]>;
+
+impl Line {
+    pub(crate) fn new(item: &CheckItem, naming: &Naming) -> Self {
+        // Above the quota every cost is the same to a decision; the bound keeps it inside the number domain.
+        let cost = item.cost.min(item.limit.quota().saturating_add(1));
+        Self { name: naming.name(&item.key), limit: item.limit, cost }
+    }
+}
+
+/// The tag of a limit's states in the scripts, and the three numbers of the limit.
+fn numbers(limit: &Limit) -> (u8, [u64; 3]) {
+    let (algorithm, numbers) = match limit.params() {
+        Params::FixedWindow(p) => (1, [p.count, p.window, 0]),
+        Params::SlidingWindowLog(p) => (2, [p.count, p.window, 0]),
+        Params::SlidingWindowCounter(p) => (3, [p.count, p.window, 0]),
+        Params::TokenBucket(p) => (4, [p.capacity, p.refill, p.period]),
+        Params::LeakyBucket(p) => (5, [p.rate, p.period, p.queue]),
+    };
+    let tick = match limit.resolution() {
+        Resolution::Micros => 0,
+        Resolution::Millis => 8,
+    };
+    (LAYOUT | tick | algorithm, numbers)
+}
+
+/// The version of the states' layout, as a part of their tags.
+const LAYOUT: u8 = 16;
+
+/// The 7 bytes of a number below 2^56.
+fn seven(number: u64) -> [u8; 7] {
+    let [_, a, b, c, d, e, f, g] = number.to_be_bytes();
+    [a, b, c, d, e, f, g]
+}
+
+/// How the script is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Hash,
+    Text,
+}
+
+/// Keys and arguments of a call, ready to be sent by hash and, where the server does not know it, by text.
+#[derive(Debug)]
+pub(crate) struct Call {
+    keys: Vec<Name>,
+    /// Whole numbers in decimal, or packed bytes.
+    arguments: SmallVec<[Argument; 2]>,
+}
+
+#[derive(Debug)]
+enum Argument {
+    Number(u64),
+    Packed(Vec<u8>),
+}
+
+/// Bytes of an item in a packed batch.
+const ITEM: usize = 31;
+
+impl Call {
+    /// The call that decides `checks`, one after the other; by the caller's clock if `now` is given.
+    #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
+    pub(crate) fn check<'a>(
+        checks: impl ExactSizeIterator<Item = &'a Lines> + Clone,
+        now: Option<Timestamp>,
+    ) -> Self {
+        let items = checks.clone().map(SmallVec::len).fold(0_usize, usize::saturating_add);
+        let mut index: HashMap<&[u8], u16> = HashMap::with_capacity(items);
+        let mut keys: Vec<Name> = Vec::with_capacity(items);
+        let mut packed = Vec::with_capacity(items.saturating_mul(ITEM.saturating_add(2)));
+        for lines in checks {
+            packed.extend(short(lines.len()).to_be_bytes());
+            for Line { name, limit, cost } in lines {
+                let i = *index.entry(&name.bytes).or_insert_with(|| {
+                    keys.push(name.clone());
+                    short(keys.len())
+                });
+                let (tag, numbers) = numbers(limit);
+                packed.extend(i.to_be_bytes());
+                packed.push(tag);
+                for number in numbers.into_iter().chain([*cost]) {
+                    packed.extend(seven(number));
+                }
+            }
+        }
+        let mut arguments = SmallVec::from_iter([Argument::Packed(packed)]);
+        arguments.extend(now.map(|now| Argument::Number(now.as_micros())));
+        Self { keys, arguments }
+    }
+
+    /// The call that takes back a slot; `None` for a limit that gives out none.
+    pub(crate) fn cancel(line: &Line, end: Timestamp, now: Option<Timestamp>) -> Option<Self> {
+        let Params::LeakyBucket(p) = line.limit.params() else { return None };
+        let (tag, _) = numbers(&line.limit);
+        let end = line.limit.resolution().tick(end);
+        let numbers = [tag.into(), p.rate, p.period, p.queue, line.cost, end];
+        let arguments =
+            numbers.into_iter().chain(now.map(Timestamp::as_micros)).map(Argument::Number).collect();
+        Some(Self { keys: vec![line.name.clone()], arguments })
+    }
+
+    pub(crate) fn command(&self, script: &Script, by: By) -> Cmd {
+        let mut command = match by {
+            By::Hash => redis::cmd("EVALSHA"),
+            By::Text => redis::cmd("EVAL"),
+        };
+        command.arg(match by {
+            By::Hash => script.hash.as_str(),
+            By::Text => script.text,
+        });
+        command.arg(self.keys.len());
+        for key in &self.keys {
+            command.arg(&key.bytes[..]);
+        }
+        for argument in &self.arguments {
+            match argument {
+                Argument::Number(number) => command.arg(number),
+                Argument::Packed(bytes) => command.arg(&bytes[..]),
+            };
+        }
+        command
+    }
+}
+
+/// The lane keeps calls far below this bound.
+fn short(n: usize) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
+}
+
+/// What the script said to a batch.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    at: Timestamp,
+    /// States that could not be read and were taken for absent.
+    pub(crate) unreadable: u64,
+    bytes: Vec<u8>,
+    position: usize,
+}
+
+const NOT_UNDERSTOOD: StoreError = StoreError::Refused(Refusal::Protocol);
+
+/// Bytes before the first decision of a reply, and of a decision.
+const HEAD: usize = 11;
+const DECISION: usize = 29;
+
+impl Reply {
+    /// Reads the reply to checks of `items` items in all.
+    ///
+    /// # Errors
+    /// That it is not understood.
+    pub(crate) fn read(value: Value, items: usize) -> Result<Self, StoreError> {
+        let Value::BulkString(bytes) = value else { return Err(NOT_UNDERSTOOD) };
+        if bytes.len() != items.saturating_mul(DECISION).saturating_add(HEAD) {
+            return Err(NOT_UNDERSTOOD);
+        }
+        let mut reply = Self { at: Timestamp::EPOCH, unreadable: 0, bytes, position: 0 };
+        reply.at = Timestamp::from_micros(reply.number::<7>()?);
+        reply.unreadable = reply.number::<4>()?;
+        Ok(reply)
+    }
+
+    /// The next check's share of it.
+    ///
+    /// # Errors
+    /// That it is not understood.
+    pub(crate) fn take(&mut self, lines: &[Line]) -> Result<Executed, StoreError> {
+        let mut decisions = Decisions::new();
+        for line in lines {
+            decisions.push(self.decision(&line.limit)?);
+        }
+        Ok(Executed { at: self.at, decisions })
+    }
+
+    fn number<const BYTES: usize>(&mut self) -> Result<u64, StoreError> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        let bytes = rest.first_chunk::<BYTES>().ok_or(NOT_UNDERSTOOD)?;
+        self.position = self.position.saturating_add(BYTES);
+        Ok(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    fn decision(&mut self, limit: &Limit) -> Result<Decision, StoreError> {
+        let (verdict, retry_after) = (self.number::<1>()?, self.number::<7>()?);
+        let [remaining, reset_after, delay] = [self.number::<7>()?, self.number::<7>()?, self.number::<7>()?];
+        let span = |ticks| limit.resolution().span(ticks);
+        let verdict = match (verdict, retry_after) {
+            (0, 0) => Verdict::Admit,
+            (1, 1..) => Verdict::Deny { retry_after: span(retry_after) },
+            (2, 0) => Verdict::Impossible,
+            _ => return Err(NOT_UNDERSTOOD),
+        };
+        if remaining > limit.quota() || reset_after >= DOMAIN || delay >= DOMAIN || retry_after >= DOMAIN {
+            return Err(NOT_UNDERSTOOD);
+        }
+        Ok(Decision {
+            verdict,
+            limit: limit.quota(),
+            remaining,
+            reset_after: span(reset_after),
+            delay: span(delay),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! Answers denials from memory while they certainly hold.
+//!
+//! Once the store has denied a key with "not before t", nothing but a refund, a cancelled slot, a reset or another limit makes
+//! room earlier: whatever else is admitted only makes it later. So the same request is denied here until t, and for a second at the
+//! most, which bounds how late those exceptions are seen and needs no channel between replicas.
+//!
+//! - *Never longer than the store.* The store decided after the call was sent; the denial ends here `retry_after` after that instant,
+//!   minus the tick that the store may have been in already, and a thousandth for clocks that run differently.
+//! - *Nothing made up.* A check is answered only if this memory knows all its items from the last second: the denied ones as they were
+//!   denied, with the same limit and cost and the wait that is left; the others as the peek that came with that denial. A key that was
+//!   not seen sends the check to the store.
+//! - *Bounded.* Only denials get in, at most 65,536 keys; what does not fit is not cached.
+
+use core::hash::BuildHasher;
+use core::time::Duration;
+use std::collections::HashMap;
+use std::hash::RandomState;
+
+use cupo_core::{Check, CheckItem, Decision, Decisions, Executed, Key, Limit, Timestamp, Verdict};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::lane::Answer;
+
+/// The longest that anything is answered from memory.
+const LONGEST: Duration = Duration::from_secs(1);
+const SHARDS: usize = 16;
+const KEYS_PER_SHARD: usize = 4_096;
+
+/// What the store said about keys whose checks it denied.
+#[derive(Debug)]
+pub(crate) struct DenialCache {
+    hasher: RandomState,
+    shards: [Mutex<HashMap<Key, Entry>>; SHARDS],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    limit: Limit,
+    cost: u64,
+    decision: Decision,
+    /// The store's instant when it decided.
+    at: Timestamp,
+    received: Instant,
+    until: Instant,
+}
+
+impl DenialCache {
+    pub(crate) fn new() -> Self {
+        Self { hasher: RandomState::new(), shards: core::array::from_fn(|_| Mutex::new(HashMap::new())) }
+    }
+
+    /// The answer to `check`, if it is certainly the denial that the store would give.
+    pub(crate) fn answer(&self, check: &Check) -> Option<Executed> {
+        let now = Instant::now();
+        let mut decisions = Decisions::new();
+        let mut at = Timestamp::EPOCH;
+        let mut denied = false;
+        for item in check.items() {
+            let entry = self.entry(item, now)?;
+            let passed = now.saturating_duration_since(entry.received);
+            at = at.max(entry.at.after(passed));
+            denied |= !entry.decision.is_admitted();
+            decisions.push(entry.aged(passed));
+        }
+        denied.then_some(Executed { at, decisions })
+    }
+
+    fn entry(&self, item: &CheckItem, now: Instant) -> Option<Entry> {
+        let shard = self.shard(&item.key)?.lock();
+        let entry = shard.get(&item.key)?;
+        // A peek that came with a denial says nothing about another cost, nor does a denial.
+        (entry.limit == item.limit && entry.cost == item.cost && now < entry.until).then_some(*entry)
+    }
+
+    /// Remembers a denial.
+    pub(crate) fn learn(&self, check: &Check, answer: &Answer) {
+        let Answer { executed, sent, received } = answer;
+        if executed.is_admitted() {
+            return;
+        }
+        // Where one item is denied for less than a round trip there is nothing to gain.
+        for (item, decision) in check.items().iter().zip(&executed.decisions) {
+            let margin = |wait: Duration| wait / 1_000 + item.limit.resolution().span(1);
+            let holds = decision.retry_after().map_or(LONGEST, |wait| wait.saturating_sub(margin(wait)));
+            let until = *sent + holds.min(LONGEST);
+            if until <= *received {
+                continue;
+            }
+            let entry = Entry {
+                limit: item.limit,
+                cost: item.cost,
+                decision: *decision,
+                at: executed.at,
+                received: *received,
+                until,
+            };
+            self.insert(&item.key, entry);
+        }
+    }
+
+    fn insert(&self, key: &Key, entry: Entry) {
+        let Some(shard) = self.shard(key) else { return };
+        let mut shard = shard.lock();
+        if let Some(known) = shard.get_mut(key) {
+            *known = entry;
+            return;
+        }
+        if shard.len() >= KEYS_PER_SHARD {
+            shard.retain(|_, known| known.until > entry.received);
+            if shard.len() >= KEYS_PER_SHARD {
+                return;
+            }
+        }
+        shard.insert(key.clone(), entry);
+    }
+
+    /// Forgets a key.
+    pub(crate) fn forget(&self, key: &Key) {
+        if let Some(shard) = self.shard(key) {
+            shard.lock().remove(key);
+        }
+    }
+
+    fn shard(&self, key: &Key) -> Option<&Mutex<HashMap<Key, Entry>>> {
+        let hash = self.hasher.hash_one(key);
+        self.shards.get(usize::try_from(hash >> 60).unwrap_or(0))
+    }
+}
+
+impl Entry {
+    /// The decision when some time has passed since it came. The wait that is left counts from when it came, not from when it was
+    /// asked for, so that nobody who waits so long comes too early.
+    fn aged(&self, passed: Duration) -> Decision {
+        let verdict = match self.decision.verdict {
+            // An entry ends before its wait is over.
+            Verdict::Deny { retry_after } => {
+                Verdict::Deny { retry_after: retry_after.saturating_sub(passed) }
+            }
+            verdict => verdict,
+        };
+        let reset_after = self.decision.reset_after.saturating_sub(passed);
+        Decision { verdict, reset_after, ..self.decision }
+    }
+}

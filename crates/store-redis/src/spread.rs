@@ -1,0 +1,114 @@
+//! Checks whose keys lie in several slots of a cluster: no script reaches more than one.
+//!
+//! The parts are executed one after the other, the one that most likely denies first. When one denies, what the earlier ones
+//! were charged is refunded, and the balances of all others are shown by a peek. So such a check may deny a little more than a single step
+//! would for a moment, and never admits more: everything that passes was charged everywhere.
+
+use std::sync::Arc;
+
+use cupo_core::{Decision, Decisions, Executed, StoreError, Timestamp};
+use tokio::time::Instant;
+
+use crate::codec::{Line, Lines};
+use crate::lane::Answer;
+use crate::store::Inner;
+
+/// The items of a check in one slot.
+struct Part {
+    slot: u16,
+    lines: Lines,
+    /// Where each stands in the check.
+    places: Vec<usize>,
+    answer: Option<Answer>,
+}
+
+pub(crate) async fn execute(
+    inner: &Arc<Inner>,
+    lines: Lines,
+    now: Timestamp,
+    until: Instant,
+) -> Result<Answer, StoreError> {
+    let count = lines.len();
+    let mut parts = split(lines);
+    // Room for the fewest such requests is used up first; whatever is known of denials is in the cache of denials already.
+    parts.sort_by_key(|part| part.lines.iter().map(room).min());
+    let mut denied = None;
+    for i in 0..parts.len() {
+        let Some(part) = parts.get_mut(i) else { break };
+        match inner.ask(part.slot, part.lines.clone(), now, until).await {
+            Ok(answer) => {
+                let admitted = answer.executed.is_admitted();
+                part.answer = Some(answer);
+                if !admitted {
+                    denied = Some(i);
+                    break;
+                }
+            }
+            Err(error) => {
+                refund(inner, parts.get(..i).unwrap_or_default(), now).await;
+                return Err(error);
+            }
+        }
+    }
+    if let Some(denied) = denied {
+        refund(inner, parts.get(..denied).unwrap_or_default(), now).await;
+        for (i, part) in parts.iter_mut().enumerate() {
+            if i != denied {
+                part.answer = Some(inner.ask(part.slot, peek(&part.lines), now, until).await?);
+            }
+        }
+    }
+    join(&parts, count).ok_or(StoreError::Unavailable)
+}
+
+/// How many requests like this the limit can hold.
+fn room(line: &Line) -> u64 {
+    line.limit.quota().checked_div(line.cost.max(1)).unwrap_or(0)
+}
+
+fn split(lines: Lines) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for (place, line) in lines.into_iter().enumerate() {
+        let slot = line.name.slot;
+        match parts.iter_mut().find(|part| part.slot == slot) {
+            Some(part) => {
+                part.lines.push(line);
+                part.places.push(place);
+            }
+            None => {
+                parts.push(Part { slot, lines: Lines::from_iter([line]), places: vec![place], answer: None });
+            }
+        }
+    }
+    parts
+}
+
+fn peek(lines: &Lines) -> Lines {
+    lines.iter().map(|line| Line { cost: 0, ..line.clone() }).collect()
+}
+
+/// Gives back what `parts` were charged.
+async fn refund(inner: &Arc<Inner>, parts: &[Part], now: Timestamp) {
+    for part in parts {
+        if let Some(answer) = &part.answer {
+            inner.refund(part.slot, &part.lines, answer.executed.at, now).await;
+        }
+    }
+}
+
+/// The decisions in the order of the check.
+fn join(parts: &[Part], count: usize) -> Option<Answer> {
+    let answers = || parts.iter().filter_map(|part| part.answer.as_ref());
+    let mut placed: Vec<(usize, Decision)> = Vec::with_capacity(count);
+    for part in parts {
+        let decisions = &part.answer.as_ref()?.executed.decisions;
+        placed.extend(part.places.iter().copied().zip(decisions.iter().copied()));
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    let decisions: Decisions = placed.into_iter().map(|(_, decision)| decision).collect();
+    Some(Answer {
+        executed: Executed { at: answers().map(|a| a.executed.at).max()?, decisions },
+        sent: answers().map(|a| a.sent).min()?,
+        received: answers().map(|a| a.received).max()?,
+    })
+}
