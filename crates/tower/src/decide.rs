@@ -1,0 +1,89 @@
+//! From the head of a request to what becomes of it.
+
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cupo_core::{Clock, Engine, Observer, Outcome, Store};
+use cupo_http::{RequestAttributes, refusal, unavailable};
+use http::Response;
+use http::request::Parts;
+
+use crate::layer::CupoLayer;
+use crate::outcome::RequestOutcome;
+
+/// What becomes of a request.
+pub(crate) enum Next {
+    /// It goes on to the service.
+    Pass(Arc<Outcome>),
+    /// It goes on once this is ready; dropped before, its slot is given back.
+    Hold(Arc<Outcome>, Hold),
+    /// It is answered here.
+    Refuse(Box<Response<Bytes>>),
+}
+
+/// Ready when the request's slot has come.
+pub(crate) type Hold = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Decides a request and gives its head back.
+pub(crate) async fn decide<S, C, O>(layer: CupoLayer<S, C, O>, head: Parts) -> (Parts, Next)
+where
+    S: Store + 'static,
+    C: Clock + 'static,
+    O: Observer + 'static,
+{
+    let policy = layer.engine.policy();
+    let peer = (layer.find_peer)(&head.extensions);
+    let decided = layer.engine.decide(&RequestAttributes::new(&head, peer, policy.trust())).await;
+    let next = match decided {
+        Ok(outcome) if !outcome.is_admitted() => {
+            let mut response = refusal(&outcome, &head.headers, layer.dialects);
+            response.extensions_mut().insert(RequestOutcome(Arc::new(outcome)));
+            Next::Refuse(Box::new(response))
+        }
+        Ok(outcome) if outcome.delay().is_zero() => Next::Pass(Arc::new(outcome)),
+        Ok(outcome) => {
+            let outcome = Arc::new(outcome);
+            Next::Hold(Arc::clone(&outcome), hold(layer.engine, outcome))
+        }
+        Err(_) => Next::Refuse(Box::new(unavailable(&head.headers))),
+    };
+    (head, next)
+}
+
+fn hold<S, C, O>(engine: Arc<Engine<S, C, O>>, outcome: Arc<Outcome>) -> Hold
+where
+    S: Store + 'static,
+    C: Clock + 'static,
+    O: Observer + 'static,
+{
+    let slot_comes = tokio::time::sleep(outcome.delay());
+    let slot = Slot { cancel: Some(Box::pin(async move { engine.cancel(&outcome).await })) };
+    Box::pin(async move {
+        slot_comes.await;
+        slot.take();
+    })
+}
+
+/// The slot of a request that is being held: given back unless it is taken.
+struct Slot {
+    cancel: Option<Hold>,
+}
+
+impl Slot {
+    fn take(mut self) {
+        self.cancel = None;
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let Some(mut cancel) = self.cancel.take() else { return };
+        // A store in memory is done at once; another is waited for by a task of its own, where a runtime is left to run it.
+        let ready = cancel.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let (Poll::Pending, Ok(runtime)) = (ready, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(cancel);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The way of a request: decided, held if need be, passed on, and its response given the rate-limit fields.
+
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cupo_core::Outcome;
+use cupo_http::{Dialects, write_fields};
+use http::request::Parts;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use crate::body::ResponseBody;
+use crate::decide::{Hold, Next};
+use crate::outcome::RequestOutcome;
+
+/// A decision in the making.
+pub(crate) type Deciding = Pin<Box<dyn Future<Output = (Parts, Next)> + Send>>;
+
+pin_project! {
+    /// The future of [`CupoService`](crate::CupoService).
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ResponseFuture<Inner: Service<Request<B>>, B> {
+        #[pin]
+        state: State<Inner, B, Inner::Future>,
+        dialects: Dialects,
+    }
+}
+
+pin_project! {
+    #[project = StateProjection]
+    #[project_replace = StateReplaced]
+    enum State<Inner, B, F> {
+        Deciding { decision: Deciding, ready: Inner, body: B },
+        Holding { hold: Hold, inner: Inner, request: Request<B>, outcome: Arc<Outcome> },
+        Readying { inner: Inner, request: Request<B>, outcome: Arc<Outcome> },
+        Calling { #[pin] future: F, outcome: Arc<Outcome> },
+        Refused { response: Box<Response<Bytes>> },
+        Done,
+    }
+}
+
+impl<Inner: Service<Request<B>>, B> ResponseFuture<Inner, B> {
+    pub(crate) const fn deciding(decision: Deciding, ready: Inner, body: B, dialects: Dialects) -> Self {
+        Self { state: State::Deciding { decision, ready, body }, dialects }
+    }
+}
+
+impl<Inner, B, R> Future for ResponseFuture<Inner, B>
+where
+    Inner: Service<Request<B>, Response = Response<R>> + Clone,
+{
+    type Output = Result<Response<ResponseBody<R>>, Inner::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let mut decided = None;
+            match this.state.as_mut().project() {
+                StateProjection::Deciding { decision, .. } => {
+                    decided = Some(ready!(decision.as_mut().poll(cx)));
+                }
+                StateProjection::Holding { hold, .. } => ready!(hold.as_mut().poll(cx)),
+                StateProjection::Readying { inner, .. } => ready!(inner.poll_ready(cx))?,
+                StateProjection::Calling { future, .. } => {
+                    let response = ready!(future.poll(cx));
+                    let StateReplaced::Calling { outcome, .. } = this.state.project_replace(State::Done)
+                    else {
+                        return Poll::Pending;
+                    };
+                    return Poll::Ready(response.map(|response| finish(response, outcome, *this.dialects)));
+                }
+                StateProjection::Refused { .. } | StateProjection::Done => {}
+            }
+            // Whatever was waited for has come.
+            let next = match (this.state.as_mut().project_replace(State::Done), decided) {
+                (StateReplaced::Deciding { mut ready, body, .. }, Some((head, next))) => match next {
+                    Next::Pass(outcome) => {
+                        State::Calling { future: ready.call(Request::from_parts(head, body)), outcome }
+                    }
+                    // The ready service goes, so that what it reserved serves others; a fresh one is asked when the slot comes.
+                    Next::Hold(outcome, hold) => {
+                        let request = Request::from_parts(head, body);
+                        State::Holding { hold, inner: ready.clone(), request, outcome }
+                    }
+                    Next::Refuse(response) => State::Refused { response },
+                },
+                (StateReplaced::Holding { inner, request, outcome, .. }, _) => {
+                    State::Readying { inner, request, outcome }
+                }
+                (StateReplaced::Readying { mut inner, request, outcome }, _) => {
+                    State::Calling { future: inner.call(request), outcome }
+                }
+                (StateReplaced::Refused { response }, _) => {
+                    return Poll::Ready(Ok(response.map(ResponseBody::refusal)));
+                }
+                // Polled after it was ready, which no caller may do.
+                _ => return Poll::Pending,
+            };
+            this.state.set(next);
+        }
+    }
+}
+
+fn finish<R>(
+    mut response: Response<R>,
+    outcome: Arc<Outcome>,
+    dialects: Dialects,
+) -> Response<ResponseBody<R>> {
+    write_fields(&outcome, dialects, response.headers_mut());
+    response.extensions_mut().insert(RequestOutcome(outcome));
+    response.map(ResponseBody::service)
+}

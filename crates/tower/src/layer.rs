@@ -1,0 +1,65 @@
+//! The layer.
+
+use core::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use cupo_core::{Engine, SystemClock, Unobserved};
+use cupo_http::Dialects;
+use http::Extensions;
+use tower_layer::Layer;
+
+use crate::peer::{self, FindPeer};
+use crate::service::CupoService;
+
+/// Enforces the policy of an engine on a service. Clones share the engine.
+pub struct CupoLayer<S, C = SystemClock, O = Unobserved> {
+    pub(crate) engine: Arc<Engine<S, C, O>>,
+    pub(crate) dialects: Dialects,
+    pub(crate) find_peer: FindPeer,
+}
+
+impl<S, C, O> CupoLayer<S, C, O> {
+    /// A layer that asks `engine`.
+    #[must_use]
+    pub fn new(engine: Arc<Engine<S, C, O>>) -> Self {
+        Self { engine, dialects: Dialects::default(), find_peer: peer::find }
+    }
+
+    /// The fields that responses carry; [`Dialects::default`] unless said otherwise.
+    #[must_use]
+    pub const fn dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
+        self
+    }
+
+    /// Finds the peer's address in the request's extensions by this function instead of by [`PeerAddr`](crate::PeerAddr).
+    ///
+    /// It has to be the address of the connection: what a header says is for the policy's
+    /// [`Trust`](cupo_core::Trust) to judge.
+    #[must_use]
+    pub const fn peer_by(mut self, find: fn(&Extensions) -> Option<IpAddr>) -> Self {
+        self.find_peer = find;
+        self
+    }
+}
+
+impl<S, C, O> Clone for CupoLayer<S, C, O> {
+    fn clone(&self) -> Self {
+        Self { engine: Arc::clone(&self.engine), dialects: self.dialects, find_peer: self.find_peer }
+    }
+}
+
+impl<S, C, O> fmt::Debug for CupoLayer<S, C, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CupoLayer").field("dialects", &self.dialects).finish_non_exhaustive()
+    }
+}
+
+impl<Inner, S, C, O> Layer<Inner> for CupoLayer<S, C, O> {
+    type Service = CupoService<Inner, S, C, O>;
+
+    fn layer(&self, inner: Inner) -> Self::Service {
+        CupoService { inner, layer: self.clone() }
+    }
+}

@@ -1,0 +1,56 @@
+//! The service.
+
+use core::fmt;
+use core::task::{Context, Poll};
+
+use cupo_core::{Clock, Observer, Store, SystemClock, Unobserved};
+use http::{Request, Response};
+use tower_service::Service;
+
+use crate::body::ResponseBody;
+use crate::decide::decide;
+use crate::future::ResponseFuture;
+use crate::layer::CupoLayer;
+
+/// A service behind a policy; made by [`CupoLayer`]. Clones share the engine.
+pub struct CupoService<Inner, S, C = SystemClock, O = Unobserved> {
+    pub(crate) inner: Inner,
+    pub(crate) layer: CupoLayer<S, C, O>,
+}
+
+impl<Inner, S, C, O, B, R> Service<Request<B>> for CupoService<Inner, S, C, O>
+where
+    Inner: Service<Request<B>, Response = Response<R>> + Clone,
+    S: Store + 'static,
+    C: Clock + 'static,
+    O: Observer + 'static,
+{
+    type Response = Response<ResponseBody<R>>;
+    type Error = Inner::Error;
+    type Future = ResponseFuture<Inner, B>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (head, body) = request.into_parts();
+        let decision = Box::pin(decide(self.layer.clone(), head));
+        // The future gets the service that was found ready; a fresh clone takes its place.
+        let fresh = self.inner.clone();
+        let ready = core::mem::replace(&mut self.inner, fresh);
+        ResponseFuture::deciding(decision, ready, body, self.layer.dialects)
+    }
+}
+
+impl<Inner: Clone, S, C, O> Clone for CupoService<Inner, S, C, O> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), layer: self.layer.clone() }
+    }
+}
+
+impl<Inner: fmt::Debug, S, C, O> fmt::Debug for CupoService<Inner, S, C, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CupoService").field("inner", &self.inner).field("layer", &self.layer).finish()
+    }
+}
