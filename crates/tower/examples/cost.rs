@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::hint::black_box;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -82,6 +82,12 @@ fn main() {
             let attributes =
                 RequestAttributes::new(&head, Some(IpAddr::from([192, 0, 2, 1])), policy.trust());
             wait(engine.decide(&attributes)).unwrap().is_admitted()
+        });
+        measure(&format!("{count} rules: the decision, boxed"), || {
+            let attributes =
+                RequestAttributes::new(&head, Some(IpAddr::from([192, 0, 2, 1])), policy.trust());
+            let decision: Pin<Box<dyn Future<Output = _>>> = Box::pin(engine.decide(&attributes));
+            wait(decision).unwrap().is_admitted()
         });
         let mut service = CupoLayer::new(Arc::clone(&engine)).dialects(Dialects::NONE).layer(Hello);
         measure(&format!("{count} rules: through the layer, no fields"), || wait(service.call(request())));
