@@ -202,7 +202,8 @@ pub fn a_broken_clock_does_not_open_the_gate<S: Setup>(setup: &S) {
     }
 }
 
-/// Keys that look alike when their parts are put together are distinct.
+/// Keys that look alike when their parts are put together are distinct, one by one and in one check; the same key twice is
+/// no check.
 pub fn lookalike_keys_are_distinct<S: Setup>(setup: &S) {
     let rule = || Key::builder("rule");
     let keys = [
@@ -235,5 +236,18 @@ pub fn lookalike_keys_are_distinct<S: Setup>(setup: &S) {
         }
         let decision = execute(setup, &store, &Check::one(key.clone(), limit, 5), NOW).decisions[0];
         assert!(decision.is_admitted(), "{key:?}: {decision:?}");
+    }
+    // All of them in one check; the same key twice is refused before any store sees it.
+    let store = setup.store();
+    let mut check = Check::new();
+    for key in &keys {
+        check.push(key.clone(), limit, 3).expect("keys that differ");
+        check.push(key.clone(), limit, 3).expect_err("the same key twice");
+    }
+    for (admitted, left) in [(true, 2), (false, 2)] {
+        let executed = execute(setup, &store, &check, NOW);
+        for (key, decision) in keys.iter().zip(&executed.decisions) {
+            assert_eq!((decision.is_admitted(), decision.remaining), (admitted, left), "{key:?} among all");
+        }
     }
 }
