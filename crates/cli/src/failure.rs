@@ -25,6 +25,10 @@ pub(crate) enum Failure {
     Key(#[from] cupo_core::KeySpecError),
     #[error("error: {0}")]
     Usage(&'static str),
+    #[error("error: {0}")]
+    Server(#[from] cupo_server::Error),
+    #[error("error: the runtime or its signals cannot be started: {0}")]
+    Runtime(io::Error),
     #[error("error: store: {0}")]
     Memory(#[from] MemoryStoreError),
     #[error("error: events, line {line}: {source}")]
@@ -40,7 +44,9 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) | Self::Event { .. } => 1.into(),
-            Self::Options(_)
+            // Where requests go is an option; what happens to sockets is the machine's.
+            Self::Server(cupo_server::Error::Upstream { .. })
+            | Self::Options(_)
             | Self::Rate { .. }
             | Self::Limit(_)
             | Self::Key(_)
@@ -48,7 +54,7 @@ impl Failure {
             | Self::Memory(_) => 2.into(),
             // Whoever read our output has seen enough.
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Self::Read(_) | Self::Write(_) => 3.into(),
+            Self::Read(_) | Self::Write(_) | Self::Server(_) | Self::Runtime(_) => 3.into(),
         }
     }
 }

@@ -5,8 +5,9 @@
 mod args;
 mod check;
 mod failure;
-mod quick;
 mod replay;
+mod serve;
+mod store;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[allow(clippy::print_stderr, reason = "errors go to stderr")]
 fn main() -> ExitCode {
     let result = match Args::parse().command {
+        Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
     };

@@ -10,6 +10,7 @@ mod demo;
 mod edge;
 mod error;
 mod forward;
+mod gateway;
 mod health;
 mod listener;
 mod peer;
@@ -27,6 +28,7 @@ pub use self::forward::{
     ForwardBody, ForwardFuture, ForwardSettings, Forwarder, Trust, Upstream, UpstreamProtocol,
     UpstreamTimeouts,
 };
+pub use self::gateway::start_gateway;
 pub use self::listener::Listeners;
 pub use self::peer::PeerInfo;
 pub use self::runtime::{Running, Stopper, serve};

@@ -9,7 +9,6 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use cupo_config::{Config, MemoryBound, StoreSource};
 use cupo_core::{Engine, StoreError, Timestamp};
 use cupo_store_memory::MemoryStore;
 
@@ -17,6 +16,7 @@ pub(crate) use event::EventError;
 
 use crate::args::ReplayArgs;
 use crate::failure::Failure;
+use crate::store;
 use answer::Answers;
 use event::Event;
 use lines::Lines;
@@ -26,25 +26,11 @@ const MAX_BYTES: usize = 1 << 30;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let config = cupo_config::load(&args.file)?;
-    let engine = Engine::new(config.policy.clone(), store(&config)?);
+    let engine = Engine::new(config.policy.clone(), store::memory(&config.store, Some(MAX_BYTES))?);
     let mut lines = Lines::new(io::stdin().lock());
     let result = answer::write_aside(io::stdout(), |answers| decide_all(&engine, &mut lines, answers));
     warn_of_evictions(engine.store());
     result
-}
-
-fn store(config: &Config) -> Result<MemoryStore, Failure> {
-    let builder = MemoryStore::builder();
-    let builder = match &config.store {
-        StoreSource::Memory { bound: Some(MemoryBound::Keys(keys)) } => {
-            builder.max_keys(usize::try_from(*keys).unwrap_or(usize::MAX))
-        }
-        StoreSource::Memory { bound: Some(MemoryBound::Bytes(bytes)) } => {
-            builder.max_bytes(usize::try_from(*bytes).unwrap_or(usize::MAX))
-        }
-        _ => builder.max_bytes(MAX_BYTES),
-    };
-    Ok(builder.build()?)
 }
 
 fn decide_all(

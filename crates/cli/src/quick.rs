@@ -1,1 +1,0 @@
-//! A policy from options, for those who have no file yet.

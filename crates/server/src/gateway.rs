@@ -1,0 +1,128 @@
+//! The gateway: a limiter before a forwarder, on every worker.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use cupo_core::{Clock, Engine, Observer, Store, Verdict};
+use cupo_http::is_trusted;
+use cupo_tower::{CupoLayer, CupoService, RequestOutcome};
+use http::{Extensions, Request, Response};
+use hyper::body::Incoming;
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use crate::access_log::LimiterNote;
+use crate::error::Error;
+use crate::forward::{ForwardSettings, Forwarder};
+use crate::listener::Listeners;
+use crate::peer::PeerInfo;
+use crate::runtime::{Running, serve};
+use crate::settings::ServerSettings;
+
+/// Starts a gateway that forwards what `engine` admits. All workers share the engine.
+///
+/// Whom the engine's policy trusts is also whose `Forwarded` and `X-Forwarded-*` fields are passed on;
+/// [`ForwardSettings::trusted`] is overruled.
+///
+/// # Errors
+///
+/// [`Error::Worker`] if a thread or its runtime cannot be started.
+pub fn start_gateway<S, C, O>(
+    settings: ServerSettings,
+    listeners: Listeners,
+    mut forward: ForwardSettings,
+    engine: Arc<Engine<S, C, O>>,
+) -> Result<Running, Error>
+where
+    S: Store + 'static,
+    C: Clock + 'static,
+    O: Observer + 'static,
+{
+    let judge = Arc::clone(&engine);
+    forward.trusted = Arc::new(move |peer| is_trusted(peer, judge.policy().trust()));
+    let noted = settings.access_log.is_some();
+    serve(settings, listeners, move |worker| {
+        let limiter = CupoLayer::new(Arc::clone(&engine)).peer_by(peer_address);
+        Gateway {
+            limited: tower_layer::Layer::layer(&limiter, Forwarder::new(forward.clone(), worker)),
+            noted,
+        }
+    })
+}
+
+fn peer_address(extensions: &Extensions) -> Option<IpAddr> {
+    extensions.get::<PeerInfo>().map(|peer| peer.addr.ip())
+}
+
+/// The limited forwarder, which tells the access log what the limiter said.
+struct Gateway<S, C, O> {
+    limited: CupoService<Forwarder, S, C, O>,
+    noted: bool,
+}
+
+impl<S, C, O> Clone for Gateway<S, C, O> {
+    fn clone(&self) -> Self {
+        Self { limited: self.limited.clone(), noted: self.noted }
+    }
+}
+
+impl<S, C, O> Service<Request<Incoming>> for Gateway<S, C, O>
+where
+    S: Store + 'static,
+    C: Clock + 'static,
+    O: Observer + 'static,
+{
+    type Response = <CupoService<Forwarder, S, C, O> as Service<Request<Incoming>>>::Response;
+    type Error = <CupoService<Forwarder, S, C, O> as Service<Request<Incoming>>>::Error;
+    type Future = Noting<<CupoService<Forwarder, S, C, O> as Service<Request<Incoming>>>::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Service::<Request<Incoming>>::poll_ready(&mut self.limited, cx)
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        Noting { response: self.limited.call(request), noted: self.noted }
+    }
+}
+
+pin_project! {
+    struct Noting<F> {
+        #[pin]
+        response: F,
+        noted: bool,
+    }
+}
+
+impl<F, B, E> Future for Noting<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut result = ready!(this.response.poll(cx));
+        if let (true, Ok(response)) = (*this.noted, &mut result) {
+            let note = response
+                .extensions()
+                .get::<RequestOutcome>()
+                .map_or(LimiterNote::new("unavailable", None), note);
+            response.extensions_mut().insert(note);
+        }
+        Poll::Ready(result)
+    }
+}
+
+fn note(outcome: &RequestOutcome) -> LimiterNote {
+    let verdict = match outcome.verdict() {
+        Verdict::Admit if outcome.store_error().is_some() => "admit_without_store",
+        Verdict::Admit => "admit",
+        Verdict::Deny { .. } => "deny",
+        Verdict::Impossible => "impossible",
+    };
+    let rule = outcome.binding().map(|ruling| ruling.rule).or_else(|| outcome.lacks());
+    LimiterNote::new(verdict, rule.map(|rule| rule.name().into()))
+}
