@@ -18,12 +18,16 @@ impl Values {
         Self { buffer: Vec::new(), fields: SmallVec::new() }
     }
 
-    /// Adds `text` to the present value.
+    /// Adds `text`, which is visible ASCII, to the present value.
     pub(crate) fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
         if self.buffer.capacity() == 0 {
             self.buffer.reserve(ROOM);
         }
-        self.buffer.extend_from_slice(text.as_bytes());
+        self.buffer.extend_from_slice(bytes);
     }
 
     /// Adds `number` in decimal to the present value.
@@ -41,9 +45,7 @@ impl Values {
                 break;
             }
         }
-        if let Some(Ok(text)) = digits.get(first..).map(core::str::from_utf8) {
-            self.text(text);
-        }
+        self.bytes(digits.get(first..).unwrap_or_default());
     }
 
     /// Ends the present value, which is the one of `name`.

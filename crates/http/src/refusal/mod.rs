@@ -14,7 +14,7 @@ use crate::retry_after;
 use message::Reason;
 use negotiate::Form;
 
-/// The response to a request whose outcome is no admission:
+/// The response to a request whose outcome is no admission (ask [`Outcome::is_admitted`] first):
 ///
 /// - 429 with `Retry-After` where it may come again;
 /// - 429 without where its cost can never fit;
