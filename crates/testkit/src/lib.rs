@@ -4,6 +4,7 @@
 //! - [`laws`]: the laws that hold for every algorithm, over any [`Subject`](subject::Subject);
 //! - [`strategy`] and [`walk`]: generators of limits and of histories with edges, idle gaps and backward steps;
 //! - [`conformance`](mod@conformance): what every store has to pass, in one line;
+//! - [`redis`]: private Redis and Valkey servers, alone, under sentinels and in a cluster, and a proxy that breaks connections;
 //! - [`vectors`]: the frozen decision traces in `vectors/*.json`;
 //!
 //! Everything here panics or returns [`Broken`](laws::Broken) where something is wrong: it is for tests.
@@ -14,6 +15,7 @@ pub mod bound;
 pub mod conformance;
 pub mod laws;
 pub mod model;
+pub mod redis;
 pub mod strategy;
 pub mod subject;
 pub mod vectors;

@@ -52,6 +52,10 @@ impl Builder {
 
     /// A line of the configuration.
     #[must_use]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "numbers and texts, not references to them, are what is written"
+    )]
     pub fn config(mut self, name: &str, value: impl ToString) -> Self {
         self.config.push((name.to_owned(), value.to_string()));
         self
@@ -71,7 +75,7 @@ impl Builder {
     /// Where it does not start.
     #[must_use]
     pub fn start(self) -> RedisServer {
-        RedisServer::start(self)
+        RedisServer::start(&self)
     }
 }
 
@@ -110,7 +114,7 @@ impl RedisServer {
         }
     }
 
-    fn start(builder: Builder) -> Self {
+    fn start(builder: &Builder) -> Self {
         // Somebody else may take a free port first: then this one ends, and another is tried.
         for _ in 0..10 {
             let mut server = Self {
