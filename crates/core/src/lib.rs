@@ -40,7 +40,7 @@ mod rate;
 mod store;
 mod time;
 
-pub use algorithm::{Algorithm, Change, Params, State};
+pub use algorithm::{Algorithm, Change, Charge, Params, State};
 pub use attributes::Attributes;
 pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed};
 pub use clock::{Clock, ManualClock, SystemClock};

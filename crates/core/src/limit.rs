@@ -6,8 +6,8 @@ use core::time::Duration;
 use thiserror::Error;
 
 use crate::algorithm::{
-    Algorithm, Change, Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
-    token_bucket,
+    Algorithm, Change, Charge, Params, State, fixed_window, leaky_bucket, sliding_window_counter,
+    sliding_window_log, token_bucket,
 };
 use crate::decision::Decision;
 use crate::number::{DOMAIN, MAX_SPAN, ceil_div, floor_div, gcd, modulo, product, sum};
@@ -223,17 +223,27 @@ impl Limit {
         (self.in_time(decision), change)
     }
 
-    /// Takes back the slot of a delayed request that was cancelled at `now`. `end` is the instant of its decision plus
-    /// its `reset_after`. [`Change::Keep`] where the slot has passed or somebody has queued behind it, and for every
-    /// algorithm that does not delay.
+    /// Gives back a charge at `now`, as far as it still counts: never more than was charged, and nothing that time has given
+    /// back already.
+    ///
+    /// A window that has passed gets nothing back, a bucket what has not arrived since, and a leaky bucket the
+    /// slot of a delayed request whose slot has not come, where nobody has queued behind it. Over any interval, what was
+    /// charged and not given back stays within the algorithm's bound. [`Change::Keep`] where nothing is left to give back.
+    #[must_use]
+    pub fn refund(&self, state: Option<&State>, now: Timestamp, charge: Charge<Timestamp>) -> Change {
+        let tick = |at| self.resolution.tick(at);
+        let charge = Charge { at: tick(charge.at), end: tick(charge.end), cost: charge.cost };
+        self.params.refund(state, tick(now), charge)
+    }
+
+    /// Takes back the slot of a delayed request that was cancelled at `now`: [`refund`](Self::refund) of a leaky bucket, and
+    /// nothing of the other algorithms, which do not delay.
     #[must_use]
     pub fn cancel(&self, state: Option<&State>, now: Timestamp, cost: u64, end: Timestamp) -> Change {
-        let (Params::LeakyBucket(params), Some(State::LeakyBucket(state))) = (&self.params, state) else {
+        if self.algorithm() != Algorithm::LeakyBucket {
             return Change::Keep;
-        };
-        let tick = |at| self.resolution.tick(at);
-        leaky_bucket::cancel(params, state, tick(now), cost, tick(end))
-            .map_or(Change::Keep, Change::LeakyBucket)
+        }
+        self.refund(state, now, Charge { at: now, end, cost })
     }
 
     /// The instant from which on `state` decides like no state at all.

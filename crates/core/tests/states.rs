@@ -135,6 +135,36 @@ fn a_log_gives_the_memory_of_a_burst_back() {
     assert!((160..=16 * 40).contains(&few), "{few} bytes for 10 entries of 16");
 }
 
+/// Memory is only given back where it pays: not by a small log, and not before three quarters are unused.
+#[test]
+fn a_log_does_not_give_memory_back_for_little() {
+    let params = sliding_window_log::Params { count: 100, window: 1_000 };
+    let log_of = |entries: u64| {
+        let mut log = sliding_window_log::State::default();
+        for at in 0..entries {
+            log.append(&params, sliding_window_log::Entry { at, cost: 1 });
+        }
+        log
+    };
+    let mut small = log_of(10);
+    let bytes = small.heap_bytes();
+    assert!(bytes <= 16 * 16, "{bytes} bytes for 10 entries");
+    small.append(&params, sliding_window_log::Entry { at: 5_000, cost: 1 });
+    assert_eq!((small.entries().len(), small.heap_bytes()), (1, bytes));
+
+    let mut large = log_of(20);
+    let bytes = large.heap_bytes();
+    let quarter = u64::try_from(bytes / 16 / 4).unwrap();
+    assert!(bytes > 16 * 16 && quarter > 1, "{bytes} bytes for 20 entries");
+    // The first 21 - quarter leave, one comes.
+    large.append(&params, sliding_window_log::Entry { at: 1_020 - quarter, cost: 1 });
+    assert_eq!((large.entries().len(), large.heap_bytes()), (bytes / 64, bytes));
+    // Two leave, one comes: less than a quarter is used.
+    large.append(&params, sliding_window_log::Entry { at: 1_022 - quarter, cost: 1 });
+    assert_eq!(large.entries().len(), bytes / 64 - 1);
+    assert!((bytes / 4 - 16..=bytes / 2).contains(&large.heap_bytes()), "{} of {bytes}", large.heap_bytes());
+}
+
 #[test]
 fn an_expiry_in_time_is_the_instant_of_its_tick() {
     for algorithm in Algorithm::ALL {

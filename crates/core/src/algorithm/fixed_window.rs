@@ -50,6 +50,14 @@ pub fn decide(params: &Params, state: Option<&State>, now: u64, cost: u64) -> (D
     (decision(verdict, limit, limit.saturating_sub(charged), reset_after), next)
 }
 
+/// Gives back `cost` units that were charged at tick `charged_at`; the new state, or `None` where that window has passed and
+/// there is nothing to give back.
+#[must_use]
+pub fn refund(params: &Params, state: &State, cost: u64, charged_at: u64) -> Option<State> {
+    let start = charged_at.saturating_sub(modulo(charged_at, params.window));
+    (start == state.start).then_some(State { start, count: state.count.saturating_sub(cost) })
+}
+
 /// The end of the window: from then on the state decides like no state.
 #[must_use]
 pub fn expires_at(params: &Params, state: &State) -> u64 {

@@ -72,7 +72,7 @@ pub fn decide(params: &Params, state: Option<&State>, now: u64, cost: u64) -> (D
     (Decision { verdict, limit: places, remaining, reset_after: ceil_div(after, params.rate), delay }, next)
 }
 
-/// Takes back the slot of a request of `cost` units that was cancelled at tick `now`; the new state, or `None` where
+/// Gives back at tick `now` the slot of a request of `cost` units that was cancelled; the new state, or `None` where
 /// the slot has passed or somebody has queued behind it. `end` is the tick at which the bucket would have been empty
 /// when the request was admitted: that instant plus its `reset_after`.
 #[must_use]

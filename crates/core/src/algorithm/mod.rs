@@ -112,6 +112,20 @@ pub enum Change {
     LeakyBucket(leaky_bucket::State),
     /// The log drops what has expired and gains this entry.
     SlidingWindowLog(sliding_window_log::Entry),
+    /// The log gives back what this entry was charged.
+    SlidingWindowLogRefund(sliding_window_log::Entry),
+}
+
+/// What a store has to know to give back a charge: plain data, made of the decision that charged it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Charge<Instant> {
+    /// When it was charged.
+    pub at: Instant,
+    /// When the whole limit would have been available again had nothing else been admitted: `at` plus the decision's
+    /// `reset_after`.
+    pub end: Instant,
+    /// Units to give back, at most those that were charged.
+    pub cost: u64,
 }
 
 impl Params {
@@ -154,6 +168,32 @@ impl Params {
         }
     }
 
+    /// Gives back a charge at tick `now`, as far as it still counts. [`Change::Keep`] where nothing of it does, or `state` is of
+    /// another algorithm.
+    #[must_use]
+    pub fn refund(&self, state: Option<&State>, now: u64, charge: Charge<u64>) -> Change {
+        let Charge { at, end, cost } = charge;
+        let change = match (self, state) {
+            (Self::FixedWindow(p), Some(State::FixedWindow(s))) => {
+                fixed_window::refund(p, s, cost, at).map(Into::into)
+            }
+            (Self::SlidingWindowCounter(p), Some(State::SlidingWindowCounter(s))) => {
+                sliding_window_counter::refund(p, s, cost, at).map(Into::into)
+            }
+            (Self::TokenBucket(p), Some(State::TokenBucket(s))) => {
+                token_bucket::refund(p, s, now, cost, at).map(Into::into)
+            }
+            (Self::LeakyBucket(p), Some(State::LeakyBucket(s))) => {
+                leaky_bucket::cancel(p, s, now, cost, end).map(Into::into)
+            }
+            (Self::SlidingWindowLog(_), Some(State::SlidingWindowLog(_))) => {
+                Some(Change::SlidingWindowLogRefund(sliding_window_log::Entry { at, cost }))
+            }
+            _ => None,
+        };
+        change.unwrap_or(Change::Keep)
+    }
+
     /// The tick from which on `state` decides like no state at all; 0 for a state of another algorithm.
     #[must_use]
     pub fn expires_at(&self, state: &State) -> u64 {
@@ -177,6 +217,15 @@ impl Params {
             Change::SlidingWindowCounter(s) => State::SlidingWindowCounter(s),
             Change::TokenBucket(s) => State::TokenBucket(s),
             Change::LeakyBucket(s) => State::LeakyBucket(s),
+            Change::SlidingWindowLogRefund(entry) => {
+                if let Some(State::SlidingWindowLog(log)) = state {
+                    log.refund(entry);
+                    if log.is_empty() {
+                        *state = None;
+                    }
+                }
+                return;
+            }
             Change::SlidingWindowLog(entry) => {
                 let Self::SlidingWindowLog(params) = self else { return };
                 let mut log = match state.take() {

@@ -85,6 +85,20 @@ fn elapsed_until(window: u64, previous: u64, room: u64) -> u64 {
     window.saturating_sub(floor_div(fits, previous))
 }
 
+/// Gives back `cost` units that were charged at tick `charged_at` to the window that they were charged to; the new state, or
+/// `None` where that window weighs no more.
+#[must_use]
+pub fn refund(params: &Params, state: &State, cost: u64, charged_at: u64) -> Option<State> {
+    let start = charged_at.saturating_sub(modulo(charged_at, params.window));
+    if start == state.start {
+        Some(State { current: state.current.saturating_sub(cost), ..*state })
+    } else if start.saturating_add(params.window) == state.start {
+        Some(State { previous: state.previous.saturating_sub(cost), ..*state })
+    } else {
+        None
+    }
+}
+
 /// The tick at which neither window weighs any more: from then on the state decides like no state.
 #[must_use]
 pub fn expires_at(params: &Params, state: &State) -> u64 {

@@ -23,7 +23,7 @@ pub struct Params {
 pub struct Entry {
     /// The tick.
     pub at: u64,
-    /// The units, above 0.
+    /// The units; 0 only of an entry that was given back.
     pub cost: u64,
 }
 
@@ -52,6 +52,26 @@ impl State {
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.entries.capacity().saturating_mul(size_of::<Entry>())
+    }
+
+    /// Takes units that were charged at a tick out of the log again; nothing where they have left it.
+    ///
+    /// An entry inside the log stays, worth nothing, until it expires: taking it out would cost O(count).
+    pub fn refund(&mut self, entry: Entry) {
+        let index = self.entries.partition_point(|e| e.at < entry.at);
+        let Some(found) = self.entries.get_mut(index).filter(|found| found.at == entry.at) else { return };
+        let given = entry.cost.min(found.cost);
+        found.cost = found.cost.saturating_sub(given);
+        self.total = self.total.saturating_sub(given);
+        while self.entries.back().is_some_and(|newest| newest.cost == 0) {
+            self.entries.pop_back();
+        }
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Drops what has expired at the entry's tick and adds the entry.

@@ -85,6 +85,21 @@ impl Shard {
     /// Decides a check of one item.
     #[inline]
     pub(crate) fn decide(&mut self, item: &Item<'_>, now: Timestamp, seed: &Seed) -> Decision {
+        // The short way of what happens nearly always: the key is there, and so is its state in the slot.
+        if let Ok(index) = self.keys.find(&item.key)
+            && let Some(slot) = self.keys.get_mut(index)
+            && let Some(Held::Inline(state)) = slot.held(item.limit.resolution())
+        {
+            let (decision, change) = item.limit.decide(Some(&state), now, item.cost);
+            if put(slot, item.limit, &change) {
+                slot.press(Pressure::of(&decision));
+                return decision;
+            }
+            if matches!(change, Change::Keep) {
+                slot.note(&decision);
+                return decision;
+            }
+        }
         let plan = self.plan(item, now, seed, Others::default());
         if plan.decision.is_admitted() {
             self.commit(item, &plan, now);
@@ -194,20 +209,19 @@ impl Shard {
 
     #[inline]
     fn change(&mut self, slot: &mut Slot, limit: &Limit, change: Change, most: usize) {
-        let state = match change {
-            Change::Keep => return,
-            Change::FixedWindow(s) => State::FixedWindow(s),
-            Change::SlidingWindowCounter(s) => State::SlidingWindowCounter(s),
-            Change::TokenBucket(s) => State::TokenBucket(s),
-            Change::LeakyBucket(s) => State::LeakyBucket(s),
-            Change::SlidingWindowLog(_) => return self.append(slot, limit, change, most),
-        };
-        if let Some(number) = slot.heap_number() {
+        if matches!(change, Change::SlidingWindowLog(_)) {
+            return self.append(slot, limit, change, most);
+        }
+        if let (Some(number), false) = (slot.heap_number(), matches!(change, Change::Keep)) {
             self.heap.remove(number);
         }
-        slot.rest_at(limit.expires_at(&state));
-        if !slot.hold(&state, limit.resolution()) {
-            slot.hold_on_heap(self.heap.insert(state), limit.resolution());
+        if !put(slot, limit, &change) {
+            let mut state = None;
+            limit.apply(&mut state, change);
+            if let Some(state) = state {
+                slot.rest_at(limit.expires_at(&state));
+                slot.hold_on_heap(self.heap.insert(state), limit.resolution());
+            }
         }
     }
 
@@ -245,10 +259,8 @@ impl Shard {
             }
             Place::Fresh | Place::Instead(_) => None,
         };
-        if let Some(slot) = slot
-            && slot.pressure() != Pressure::ACTIVE
-        {
-            slot.press(Pressure::ACTIVE);
+        if let Some(slot) = slot {
+            slot.note(&plan.decision);
         }
     }
 
@@ -302,4 +314,26 @@ impl Shard {
         }
         self.keys.remove(index);
     }
+}
+
+/// Puts the state that `change` makes into the slot, if it is one that fits.
+#[inline]
+fn put(slot: &mut Slot, limit: &Limit, change: &Change) -> bool {
+    // A branch for each, so that each becomes the few stores that it is.
+    match *change {
+        Change::Keep | Change::SlidingWindowLog(_) | Change::SlidingWindowLogRefund(_) => false,
+        Change::FixedWindow(s) => put_state(slot, limit, &State::FixedWindow(s)),
+        Change::SlidingWindowCounter(s) => put_state(slot, limit, &State::SlidingWindowCounter(s)),
+        Change::TokenBucket(s) => put_state(slot, limit, &State::TokenBucket(s)),
+        Change::LeakyBucket(s) => put_state(slot, limit, &State::LeakyBucket(s)),
+    }
+}
+
+#[inline(always)]
+fn put_state(slot: &mut Slot, limit: &Limit, state: &State) -> bool {
+    let fits = slot.hold(state, limit.resolution());
+    if fits {
+        slot.rest_at(limit.expires_at(state));
+    }
+    fits
 }
