@@ -22,11 +22,13 @@ local function leaky_bucket_decide(rate, period, queue, backlog, at, now, cost)
   if cost > places then
     verdict = IMPOSSIBLE
   elseif cost ~= 0 then
-    after = backlog + cost * period
-    if after > full then
-      verdict, retry_after, after = DENY, ceil_div(after - full, rate), backlog
+    -- Not `backlog + need > full`: a backlog that a larger limit has left may take the sum out of the domain.
+    local need = cost * period
+    local room = full - need
+    if backlog > room then
+      verdict, retry_after = DENY, ceil_div(backlog - room, rate)
     else
-      delay, charged = ceil_div(backlog, rate), true
+      after, delay, charged = backlog + need, ceil_div(backlog, rate), true
     end
   end
   local reset_after = ceil_div(after, rate)

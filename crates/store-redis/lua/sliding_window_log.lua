@@ -20,7 +20,8 @@ local function sliding_window_log_decide(limit, window, entry, total, newest, no
     if cost > limit then
       verdict = IMPOSSIBLE
     else
-      local must_leave, next_entry = after - limit, expired + 1
+      -- Not `after - limit`: a sum of units may leave the domain, a difference does not.
+      local must_leave, next_entry = live - (limit - cost), expired + 1
       verdict, retry_after = DENY, window
       while at do
         retry_after = at + window - now
