@@ -13,8 +13,15 @@ pub fn units_within(params: &Params, span: u64) -> i128 {
     match params {
         // L in each window that the interval touches.
         Params::FixedWindow(p) => i128::from(p.count) * windows(p.window),
-        // The same; within a window the weight of the one before only ever lowers it.
-        Params::SlidingWindowCounter(p) => i128::from(p.count) * windows(p.window),
+        // The same; within W the window before weighs what the time that has passed leaves of it.
+        Params::SlidingWindowCounter(p) => {
+            let (count, window) = (i128::from(p.count), i128::from(p.window));
+            match span {
+                0 => count,
+                _ if span <= window => count + (count * (span - 1) + window - 1) / window,
+                _ => count * windows(p.window),
+            }
+        }
         // L in any W ticks, so the interval is cut into pieces of W ticks.
         Params::SlidingWindowLog(p) => i128::from(p.count) * (span / i128::from(p.window) + 1),
         Params::TokenBucket(p) => i128::from(p.capacity) + span * i128::from(p.refill) / i128::from(p.period),
