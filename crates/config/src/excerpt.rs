@@ -23,6 +23,7 @@ impl Excerpt {
     pub(crate) fn of(text: &str, mark: Mark) -> Option<Self> {
         let line = text.split('\n').nth(mark.line.checked_sub(1)?).filter(|_| !text.is_empty())?;
         let at = mark.column.saturating_sub(1);
+        let line = &masked(line);
         let length = line.chars().count();
         let skipped = if length > MAX_WIDTH { at.saturating_sub(BEFORE) } else { 0 };
         let mut shown: String = line.chars().skip(skipped).take(MAX_WIDTH).map(Self::shown).collect();
@@ -49,6 +50,33 @@ impl Excerpt {
     }
 }
 
+/// The line with every password of a URL (`scheme://user:password@host`) made unreadable, character by character.
+fn masked(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("://") {
+        let end =
+            after.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '#')).unwrap_or(after.len());
+        let (url, behind) = after.split_at(end);
+        shown.push_str(before);
+        shown.push_str("://");
+        match url.rsplit_once('@') {
+            Some((user, servers)) => {
+                let (name, secret) =
+                    user.split_once(':').map_or((user, ""), |(name, _)| user.split_at(name.len()));
+                shown.push_str(name);
+                shown.extend(secret.chars().map(|c| if c == ':' { c } else { '*' }));
+                shown.push('@');
+                shown.push_str(servers);
+            }
+            None => shown.push_str(url),
+        }
+        rest = behind;
+    }
+    shown.push_str(rest);
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Excerpt, Mark};
@@ -71,6 +99,14 @@ mod tests {
         let line = format!("{}X{}", "a".repeat(500), "b".repeat(500));
         let (text, indent, width) = excerpt(&line, 501, 1).unwrap();
         assert_eq!((text.chars().count(), text.chars().nth(indent), width), (112, Some('X'), 1));
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let shown = |line: &str| excerpt(line, 1, 1).unwrap().0;
+        assert_eq!(shown("url: reds://ada:hunter2@h:1/2 # x@y"), "url: reds://ada:*******@h:1/2 # x@y");
+        assert_eq!(shown("u: \"reds://:p@ss@h\", v: http://h"), "u: \"reds://:****@h\", v: http://h");
+        assert_eq!(shown("url: http://ada@h"), "url: http://ada@h");
     }
 
     #[test]

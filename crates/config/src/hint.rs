@@ -3,6 +3,7 @@
 use cupo_core::{KeySpecError, LimitError, RateError};
 use granit_parser::ErrorKind;
 
+use crate::decode::SCHEMES;
 use crate::problem::{Expected, Found, Problem};
 
 pub(crate) fn hint(problem: &Problem) -> String {
@@ -40,6 +41,7 @@ pub(crate) fn hint(problem: &Problem) -> String {
             format!("write `{}` for the network, or `{}` for the host", network.trunc(), network.addr())
         }
         Problem::HealthPath(_) => "write a path that begins with `/`, as in `/.cupo/health`, or `none`".to_owned(),
+        Problem::StoreUrl => format!("write HOST:PORT after one of {}, as in `redis://127.0.0.1:6379`", SCHEMES.join(" ")),
         Problem::Rate(error) => rate(error),
         Problem::Limit(error) => limit(error).to_owned(),
         Problem::Key(error) => key(error).to_owned(),
@@ -87,7 +89,9 @@ fn wrong_type(expected: Expected, found: &Found) -> &'static str {
         (Expected::Limit, _) => {
             "write a rate such as `100/minute`, or `{ algorithm: token_bucket, capacity: 20, refill: 10/second }`"
         }
-        (Expected::Store, _) => "write `memory`, or `{ memory: { max_bytes: 64MiB } }`",
+        (Expected::Store, _) => {
+            "write `memory`, `{ memory: { max_bytes: 64MiB } }` or `{ redis: { url: redis://127.0.0.1:6379 } }`"
+        }
         (Expected::Text | Expected::TextOrList, Found::Nothing) => {
             "write a value after the colon; the words `null` and `~` need quotes to be text"
         }

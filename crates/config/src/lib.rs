@@ -24,14 +24,15 @@ mod hint;
 mod problem;
 mod reader;
 mod source;
+mod store_source;
 mod tree;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use problem::{Expected, Found, Problem};
 pub use source::{
-    Config, GatewaySource, HealthPath, LimitsSource, MemoryBound, Source, StoreSource, TimeoutsSource,
-    UpstreamProtocol, UpstreamSource,
+    Config, GatewaySource, HealthPath, LimitsSource, Source, TimeoutsSource, UpstreamProtocol, UpstreamSource,
 };
+pub use store_source::{MemoryBound, PasswordSource, RedisSource, StoreSource};
 
 use std::fs::File;
 use std::io::Read as _;

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use cupo_core::Policy;
 
+use crate::store_source::StoreSource;
+
 /// Everything a policy file says.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -23,10 +25,17 @@ pub struct Config {
 }
 
 /// A file's name and text.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
+}
+
+impl fmt::Debug for Source {
+    /// Without the text, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Source {
@@ -173,31 +182,4 @@ pub struct LimitsSource {
     pub connections: Option<u64>,
     /// Requests in flight on one HTTP/2 connection.
     pub concurrent_streams: Option<u64>,
-}
-
-/// Where counters are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StoreSource {
-    /// In this process.
-    Memory {
-        /// How much it may hold.
-        bound: Option<MemoryBound>,
-    },
-}
-
-impl Default for StoreSource {
-    fn default() -> Self {
-        Self::Memory { bound: None }
-    }
-}
-
-/// How much the memory store may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MemoryBound {
-    /// This many bytes, at least 64 KiB.
-    Bytes(u64),
-    /// This many keys, 1 to 1,000,000,000.
-    Keys(u64),
 }

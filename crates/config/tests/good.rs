@@ -153,6 +153,52 @@ fn every_spelling_of_a_store() {
 }
 
 #[test]
+fn a_store_in_redis() {
+    let text = "
+store:
+  redis:
+    url: rediss://cupo:hunter2@10.0.0.7:6380/2
+    password_file: /run/secrets/redis
+    prefix: 'api:'
+    deadline: 20ms
+    connect_timeout: 2s
+    max_waiters: 500
+    batch_max: 32
+    denial_cache: false
+    breaker: { failures: 5, rest: 1s }
+    tls: { ca_file: ca.pem, certificate_file: c.pem, key_file: k.pem }
+rules: [{ name: all, key: ip, limit: 1/s, on_store_error: local }]
+replicas: 3";
+    let config = cupo_config::parse("p.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
+    let StoreSource::Redis(redis) = &config.store else { panic!("{:?}", config.store) };
+    assert_eq!(redis.url, "rediss://cupo:hunter2@10.0.0.7:6380/2");
+    assert_eq!(redis.password, Some(cupo_config::PasswordSource::File("/run/secrets/redis".into())));
+    assert_eq!((redis.prefix.as_deref(), redis.deadline), (Some("api:"), Some(Duration::from_millis(20))));
+    assert_eq!((redis.max_waiters, redis.batch_max, redis.denial_cache), (Some(500), Some(32), Some(false)));
+    assert_eq!((redis.breaker_failures, redis.breaker_rest), (Some(5), Some(Duration::from_secs(1))));
+    assert_eq!(redis.connect_timeout, Some(Duration::from_secs(2)));
+    assert_eq!(redis.ca_file.as_deref(), Some(std::path::Path::new("ca.pem")));
+    assert!(redis.certificate_file.is_some() && redis.key_file.is_some());
+    assert!(!format!("{config:?}").contains("hunter2"), "no password in a log");
+    assert_eq!(redis.shown_url(), "rediss://cupo:…@10.0.0.7:6380/2");
+    let rule = &config.policy.rules()[0];
+    assert_eq!(rule.on_store_error(), cupo_core::OnStoreError::Local);
+    for url in [
+        "redis://h",
+        "valkey://h",
+        "valkeys://h",
+        "unix:///s",
+        "redis-cluster://a,b",
+        "valkey-sentinel://a/m",
+    ] {
+        let text = format!(
+            "store: {{ redis: {{ url: \"{url}\" }} }}\nrules: [{{ name: all, key: ip, limit: 1/s }}]"
+        );
+        assert!(cupo_config::parse("p.yaml", &text).is_ok(), "{url}");
+    }
+}
+
+#[test]
 fn the_examples_load() {
     let example = load("../../examples/cupo.yaml").unwrap_or_else(|errors| panic!("{errors}"));
     let handbook = good("handbook");

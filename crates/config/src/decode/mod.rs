@@ -11,8 +11,10 @@ mod value;
 use cupo_core::{PolicySource, RuleSource, Trust};
 
 use crate::fault::Faults;
-use crate::source::{GatewaySource, StoreSource};
+use crate::source::GatewaySource;
+use crate::store_source::StoreSource;
 use crate::tree::Node;
+pub(crate) use store::SCHEMES;
 use value::{Map, Value};
 
 /// What could be decoded.
