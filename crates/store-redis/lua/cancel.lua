@@ -20,5 +20,6 @@ if not backlog then
   return 0
 end
 local expires_at = clock_expiry(leaky_bucket_expires_at(rate, period, queue, backlog, at), tag >= IS_MILLIS)
-call('SET', KEYS[1], pack_numbers(TWO, tag, backlog, at), 'PXAT', string.format('%d', expires_at))
+local state = pack_numbers(backlog < SMALL and TWO_SMALL or TWO, tag, backlog, at)
+call('SET', KEYS[1], state, 'PXAT', string.format('%d', expires_at))
 return 1

@@ -49,31 +49,30 @@ end
 
 local function log_load(i, tag)
   local log = logs[i]
-  if log and log.tag == tag then
-    return log
-  elseif log or states[i] then
-    state_read(i, tag)
-    return log_new(i, tag, true)
-  end
-  -- The head and the oldest entry: most decisions need no more.
-  local chunk = redis.pcall('LRANGE', KEYS[i], 0, 2)
-  if chunk.err then
-    unreadable = unreadable + 1
-    log = log_new(i, tag, true)
-  elseif #chunk == 0 then
-    log = log_new(i, tag, false)
-  else
-    local found, total, newest, newest_cost = state_parse(chunk[1])
-    log = log_new(i, tag, found ~= tag)
-    if found == tag then
+  if not log and not states[i] then
+    -- The head and the oldest entry: most decisions need no more.
+    local chunk = redis.pcall('LRANGE', KEYS[i], 0, 2)
+    local found, total, newest, newest_cost
+    if chunk[1] then
+      found, total, newest, newest_cost = state_parse(chunk[1])
+    end
+    if found and found % MILLIS == SLIDING_WINDOW_LOG then
+      log = log_new(i, found, false)
       log.total, log.newest, log.newest_cost, log.is_stored = total, newest, newest_cost, true
       log_take(log, chunk, 2, 3)
-    elseif not found then
-      unreadable = unreadable + 1
+    elseif chunk[1] or chunk.err then
+      log, unreadable = log_new(i, tag, true), unreadable + 1
+    else
+      log = log_new(i, tag, false)
     end
+    logs[i] = log
   end
-  logs[i] = log
-  return log
+  if log and log.tag == tag then
+    return log
+  end
+  -- A state of another tag is there, or was.
+  state_read(i, tag)
+  return log_new(i, tag, true)
 end
 
 local function log_decide(i, tag, limit, window, now, cost)

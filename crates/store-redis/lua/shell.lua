@@ -61,8 +61,9 @@ while position <= #batch do
           if not fixed_window_decide then
             fixed_window_decide, fixed_window_expires_at = fixed_window()
           end
+          -- Kept as (units, instant), as the buckets are.
           one, two = state_read(i, tag)
-          verdict, retry_after, remaining, reset_after, delay, one, two = fixed_window_decide(a, b, one, two, now, cost)
+          verdict, retry_after, remaining, reset_after, delay, two, one = fixed_window_decide(a, b, two, one, now, cost)
         else
           if not leaky_bucket_decide then
             leaky_bucket_decide, leaky_bucket_expires_at = leaky_bucket()
@@ -92,7 +93,7 @@ while position <= #batch do
         elseif algorithm == SLIDING_WINDOW_COUNTER then
           expires_at = sliding_window_counter_expires_at(a, b, one, two, three)
         elseif algorithm == FIXED_WINDOW then
-          expires_at = fixed_window_expires_at(a, b, one, two)
+          expires_at = fixed_window_expires_at(a, b, two, one)
         else
           expires_at = leaky_bucket_expires_at(a, b, c, one, two)
         end
@@ -102,7 +103,7 @@ while position <= #batch do
         if three then
           states[i] = pack_numbers(THREE, tag, one, two, three)
         else
-          states[i] = pack_numbers(TWO, tag, one, two)
+          states[i] = pack_numbers(one < SMALL and TWO_SMALL or TWO, tag, one, two)
         end
         logs[i] = nil
       end
@@ -122,7 +123,8 @@ for i, expiry in pairs(expiries) do
     local before = redis.pcall('SET', key, value, 'PXAT', at, 'GET')
     if before then
       local head = redis.pcall('LINDEX', key, 0)
-      if type(head) ~= 'string' or not state_parse(head) then
+      local found = type(head) == 'string' and state_parse(head)
+      if not found or found % MILLIS ~= SLIDING_WINDOW_LOG then
         unreadable = unreadable + 1
       end
       call('SET', key, value, 'PXAT', at)

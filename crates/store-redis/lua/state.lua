@@ -1,5 +1,6 @@
 -- The states of the keys of this call, each read once and written once, however many checks share a key. All algorithms but
--- the log keep theirs in one string: a tag and two or three numbers of 7 bytes, big-endian.
+-- the log keep theirs in one string, big-endian: a tag, units and an instant (7 bytes each; units below 2^32 in 4, which
+-- saves an allocator's size class), or for the sliding window counter start, previous and current (7 bytes each).
 --
 -- A tag is 16 (the layout's version) + 8 if a tick is a millisecond + the algorithm's number. A state of another tag was
 -- made by an earlier limit of the key and counts as absent. What is no state at all counts as absent too, is counted, and
@@ -8,7 +9,7 @@
 local call, pack_numbers, unpack_numbers = redis.call, struct.pack, struct.unpack
 local FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER, TOKEN_BUCKET, LEAKY_BUCKET = 1, 2, 3, 4, 5
 local MILLIS, IS_MILLIS = 8, 24
-local TWO, THREE = '>BI7I7', '>BI7I7I7'
+local TWO_SMALL, TWO, THREE, SMALL = '>BI4I7', '>BI7I7', '>BI7I7I7', 4294967296
 
 -- Per key: the state's bytes; false where MGET shows none; true where there is something that counts as absent.
 local states = call('MGET', unpack(KEYS))
@@ -20,11 +21,12 @@ local unreadable = 0
 -- The tag and the numbers of a state's bytes; nil where they are no state.
 local function state_parse(value)
   local length = #value
-  if length ~= 15 and length ~= 22 then
+  local format = length == 12 and TWO_SMALL or length == 15 and TWO or length == 22 and THREE
+  if not format then
     return nil
   end
   -- After two numbers, the third is where the bytes end.
-  local tag, one, two, three = unpack_numbers(length == 15 and TWO or THREE, value)
+  local tag, one, two, three = unpack_numbers(format, value)
   local kind = tag % 8
   -- 2^53 ends the number domain.
   if tag < 17 or tag > 29 or kind < 1 or kind > 5 or (length == 22) ~= (kind == 2 or kind == 3) then

@@ -1,0 +1,41 @@
+//! The Lua files, and the scripts that they make up. `CUPO_LUA_DIR` names another folder than `lua/`, for mutants.
+
+use std::path::{Path, PathBuf};
+
+/// The files that decide: no I/O, no keys, no clock.
+pub const PURE: [&str; 6] = [
+    "number",
+    "fixed_window",
+    "sliding_window_log",
+    "sliding_window_counter",
+    "token_bucket",
+    "leaky_bucket",
+];
+
+/// The text of a file.
+pub fn file(name: &str) -> String {
+    let shipped = || Path::new(env!("CARGO_MANIFEST_DIR")).join("lua");
+    let folder = std::env::var_os("CUPO_LUA_DIR").map_or_else(shipped, PathBuf::from);
+    let path = folder.join(format!("{name}.lua"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files in order. All but these four are joined as functions of their name, which are called where they are needed.
+fn joined(names: &[&str]) -> String {
+    let join = |name: &&str| match *name {
+        "number" | "state" | "shell" | "cancel" => file(name),
+        clock if clock.starts_with("clock") => file(clock),
+        name => format!("local function {name}()\n{}\nend", file(name)),
+    };
+    names.iter().map(join).collect::<Vec<_>>().join("\n")
+}
+
+/// The files that decide.
+pub fn pure() -> String {
+    joined(&PURE)
+}
+
+/// The script that runs in a server, with `clock` and `shell` for those two files.
+pub fn deployed(clock: &str, shell: &str) -> String {
+    joined(&[&PURE[..], &[clock, "state", "log", shell]].concat())
+}

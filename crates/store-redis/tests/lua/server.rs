@@ -1,0 +1,215 @@
+//! The deployed script in a real server, by virtual or by real time, and what it keeps there.
+
+use core::time::Duration;
+
+use cupo_core::algorithm::{
+    Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+};
+use cupo_core::number::DOMAIN;
+use cupo_core::{Decision, Limit, Rate, Resolution, Verdict};
+use cupo_testkit::redis::{RedisServer, Reply};
+
+use crate::scripts;
+
+/// One line of a check.
+#[derive(Debug, Clone)]
+pub struct Item {
+    pub key: Vec<u8>,
+    pub limit: Limit,
+    pub cost: u64,
+}
+
+/// What a call replied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The instant of the decision in microseconds.
+    pub at: u64,
+    pub unreadable: u64,
+    /// One per item, check after check, in ticks.
+    pub decisions: Vec<Decision<u64>>,
+}
+
+/// A server that knows the scripts.
+pub struct Server {
+    pub redis: RedisServer,
+    virtual_check: Vec<u8>,
+    real_check: Vec<u8>,
+    virtual_cancel: Vec<u8>,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        Self::on(RedisServer::standalone().start())
+    }
+
+    pub fn on(redis: RedisServer) -> Self {
+        let load = |clock, shell| {
+            redis.command(&["SCRIPT", "LOAD", &scripts::deployed(clock, shell)]).bytes().to_owned()
+        };
+        let [virtual_check, real_check] = ["clock_virtual", "clock"].map(|clock| load(clock, "shell"));
+        let virtual_cancel = load("clock_virtual", "cancel");
+        Self { redis, virtual_check, real_check, virtual_cancel }
+    }
+
+    /// Executes checks at a virtual instant, or at the server's own.
+    pub fn call(&self, checks: &[Vec<Item>], now: Option<u64>) -> Answer {
+        let (keys, packed) = pack(checks);
+        let now = now.map(|now| now.to_string());
+        let sha = if now.is_some() { &self.virtual_check } else { &self.real_check };
+        let count = keys.len().to_string();
+        let mut words = vec![b"EVALSHA", sha.as_slice(), count.as_bytes()];
+        words.extend(keys.iter().map(Vec::as_slice));
+        words.push(&packed);
+        words.extend(now.as_ref().map(String::as_bytes));
+        let reply = self.redis.command(&words);
+        unpack(checks, reply.bytes())
+    }
+
+    /// One item in a check of its own.
+    pub fn ask(&self, key: &str, limit: &Limit, cost: u64, now: Option<u64>) -> Answer {
+        self.call(&[vec![Item { key: key.into(), limit: *limit, cost }]], now)
+    }
+
+    pub fn cancel(&self, key: &str, limit: &Limit, cost: u64, end: u64, now: u64) -> bool {
+        let (tag, [a, b, c]) = (tag(limit).into(), numbers(limit.params()));
+        let numbers = [tag, a, b, c, cost, end, now].map(|n: u64| n.to_string());
+        let mut words = vec![b"EVALSHA", self.virtual_cancel.as_slice(), b"1", key.as_bytes()];
+        words.extend(numbers.iter().map(String::as_bytes));
+        self.redis.command(&words).int() == 1
+    }
+
+    /// What is kept for a key: its tag and its state. `None` where there is nothing.
+    pub fn kept(&self, key: &[u8]) -> Option<(u8, State)> {
+        match self.redis.command(&[b"TYPE", key]).text() {
+            "none" => None,
+            "string" => Some(string_state(self.redis.command(&[b"GET", key]).bytes())),
+            "list" => {
+                let reply = self.redis.command(&[&b"LRANGE"[..], key, b"0", b"-1"]);
+                Some(log_state(reply.array()))
+            }
+            other => panic!("a {other}"),
+        }
+    }
+}
+
+/// The tag of a limit's states.
+pub fn tag(limit: &Limit) -> u8 {
+    let algorithm = match limit.params() {
+        Params::FixedWindow(_) => 1,
+        Params::SlidingWindowLog(_) => 2,
+        Params::SlidingWindowCounter(_) => 3,
+        Params::TokenBucket(_) => 4,
+        Params::LeakyBucket(_) => 5,
+    };
+    16 + algorithm + if limit.resolution() == Resolution::Millis { 8 } else { 0 }
+}
+
+fn numbers(params: &Params) -> [u64; 3] {
+    match params {
+        Params::FixedWindow(p) => [p.count, p.window, 0],
+        Params::SlidingWindowLog(p) => [p.count, p.window, 0],
+        Params::SlidingWindowCounter(p) => [p.count, p.window, 0],
+        Params::TokenBucket(p) => [p.capacity, p.refill, p.period],
+        Params::LeakyBucket(p) => [p.rate, p.period, p.queue],
+    }
+}
+
+/// One limit of each algorithm in microseconds, then one in milliseconds.
+pub fn ordinary() -> Vec<Limit> {
+    let second = Duration::from_secs(1);
+    let day = Duration::from_hours(24);
+    let much = 1_000_000;
+    vec![
+        Limit::fixed_window(10, 3 * second).unwrap(),
+        Limit::sliding_window_log(10, 3 * second).unwrap(),
+        Limit::sliding_window_counter(10, 3 * second).unwrap(),
+        Limit::token_bucket(10, Rate::new(3, second)).unwrap(),
+        Limit::leaky_bucket(Rate::new(3, second), 9).unwrap(),
+        Limit::fixed_window(10, Duration::from_millis(1 << 42)).unwrap(),
+        Limit::sliding_window_log(10, Duration::from_millis(1 << 42)).unwrap(),
+        Limit::sliding_window_counter(much, day).unwrap(),
+        Limit::token_bucket(much, Rate::new(7, day)).unwrap(),
+        Limit::leaky_bucket(Rate::new(7, day), much).unwrap(),
+    ]
+}
+
+/// 7 bytes of a number.
+pub fn seven(n: u64) -> [u8; 7] {
+    n.to_be_bytes()[1..].try_into().unwrap()
+}
+
+fn pack(checks: &[Vec<Item>]) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let (mut keys, mut packed) = (Vec::new(), Vec::new());
+    for items in checks {
+        packed.extend(u16::try_from(items.len()).unwrap().to_be_bytes());
+        for item in items {
+            let index = keys.iter().position(|key| *key == item.key).unwrap_or_else(|| {
+                keys.push(item.key.clone());
+                keys.len() - 1
+            });
+            packed.extend(u16::try_from(index + 1).unwrap().to_be_bytes());
+            packed.push(tag(&item.limit));
+            packed.extend(numbers(item.limit.params()).iter().flat_map(|&n| seven(n)));
+            packed.extend(seven(item.cost.min(DOMAIN)));
+        }
+    }
+    (keys, packed)
+}
+
+fn wide(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |n, &byte| n << 8 | u64::from(byte))
+}
+
+fn unpack(checks: &[Vec<Item>], reply: &[u8]) -> Answer {
+    let (head, rest) = reply.split_at(11);
+    let decide = |(item, bytes): (&Item, &[u8])| {
+        let [retry_after, remaining, reset_after, delay] = [1, 8, 15, 22].map(|i| wide(&bytes[i..i + 7]));
+        let verdict = match (bytes[0], retry_after) {
+            (0, 0) => Verdict::Admit,
+            (1, 1..) => Verdict::Deny { retry_after },
+            (2, 0) => Verdict::Impossible,
+            other => panic!("no verdict: {other:?}"),
+        };
+        Decision { verdict, limit: item.limit.quota(), remaining, reset_after, delay }
+    };
+    let items: Vec<_> = checks.iter().flatten().collect();
+    assert_eq!(rest.len(), items.len() * 29);
+    let decisions = items.into_iter().zip(rest.chunks(29)).map(decide).collect();
+    Answer { at: wide(&head[..7]), unreadable: wide(&head[7..]), decisions }
+}
+
+fn string_state(bytes: &[u8]) -> (u8, State) {
+    // Units below 2^32 before an instant take 4 bytes.
+    let numbers: Vec<_> = match bytes.len() {
+        12 => vec![wide(&bytes[1..5]), wide(&bytes[5..])],
+        15 => {
+            assert!(wide(&bytes[1..8]) >= 1 << 32);
+            bytes[1..].chunks(7).map(wide).collect()
+        }
+        _ => bytes[1..].chunks(7).map(wide).collect(),
+    };
+    let state = match (bytes[0] % 8, &numbers[..]) {
+        (1, &[count, start]) => State::FixedWindow(fixed_window::State { start, count }),
+        (3, &[start, previous, current]) => {
+            State::SlidingWindowCounter(sliding_window_counter::State { start, previous, current })
+        }
+        (4, &[level, at]) => State::TokenBucket(token_bucket::State { level, at }),
+        (5, &[backlog, at]) => State::LeakyBucket(leaky_bucket::State { backlog, at }),
+        other => panic!("no state: {other:?}"),
+    };
+    (bytes[0], state)
+}
+
+/// A log's list: the head with the newest entry, then the older ones.
+fn log_state(list: &[Reply]) -> (u8, State) {
+    let (head, older) = list.split_first().unwrap();
+    let head = head.bytes();
+    assert_eq!(head.len(), 22);
+    let [total, at, cost] = [1, 8, 15].map(|i| wide(&head[i..i + 7]));
+    let number = |reply: &Reply| reply.text().parse().unwrap();
+    let entry = |pair: &[Reply]| sliding_window_log::Entry { at: number(&pair[0]), cost: number(&pair[1]) };
+    let newest = sliding_window_log::Entry { at, cost };
+    let entries: Vec<_> = older.chunks(2).map(entry).chain([newest]).collect();
+    assert_eq!(total, entries.iter().map(|e| e.cost).sum::<u64>(), "the head knows the sum");
+    (head[0], State::SlidingWindowLog(sliding_window_log::State::from_entries(entries)))
+}

@@ -1,0 +1,246 @@
+//! The script that runs in a server, in a real one: batches against checks carried out one after the other in Rust, the
+//! bytes that are kept, and when they go.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
+
+#[path = "lua/oracle.rs"]
+mod oracle;
+#[path = "lua/scripts.rs"]
+#[allow(dead_code, reason = "each test uses a part")]
+mod scripts;
+#[path = "lua/server.rs"]
+#[allow(dead_code, reason = "each test uses a part")]
+mod server;
+
+use cupo_core::number::MAX_INSTANT;
+use cupo_core::{Algorithm, Limit, Timestamp};
+use cupo_testkit::redis::{RedisServer, valkey_server};
+use cupo_testkit::strategy;
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy};
+use proptest::test_runner::{TestCaseError, TestRunner};
+use proptest::{prop_oneof, sample};
+
+use oracle::Oracle;
+use server::{Item, Server, ordinary, tag};
+
+/// A line of a random check: key, limit, and how much of its quota.
+type Line = (usize, usize, u64);
+
+/// Limits, and batches of checks with the step of the clock before each.
+type Batches = (Vec<Limit>, Vec<(i64, Vec<Vec<Line>>)>);
+
+fn batches() -> impl Strategy<Value = Batches> {
+    let limit = sample::select(&Algorithm::ALL[..]).prop_flat_map(strategy::limit);
+    let costs = prop_oneof![3 => Just(1_u64), 2 => Just(0), 2 => 2..4_u64, 1 => Just(100), 1 => Just(101), 1 => Just(200)];
+    let check = vec((0..6_usize, 0..5_usize, costs), 1..4);
+    let gap = prop_oneof![
+        4 => Just(0_i64), 2 => 1..4_i64, 2 => 1..2_000_i64, 2 => 1_000..5_000_000_i64,
+        1 => 1_000_000_000..100_000_000_000_i64, 1 => -5_000..0_i64
+    ];
+    (vec(limit, 5), vec((gap, vec(check, 1..6)), 1..20))
+}
+
+/// 0 to 3 are units; 100 is the whole quota, 101 one more, 200 the largest number there is.
+fn cost(limit: &Limit, how: u64) -> u64 {
+    match how {
+        100 => limit.quota(),
+        101 => limit.quota().saturating_add(1),
+        200 => u64::MAX,
+        units => units,
+    }
+}
+
+/// The lines as items; a key that is in the check already is left out.
+fn items(limits: &[Limit], lines: &[Line]) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    for &(key, limit, how) in lines {
+        let key = format!("key {key}").into_bytes();
+        if items.iter().all(|other| other.key != key) {
+            items.push(Item { key, limit: limits[limit], cost: cost(&limits[limit], how) });
+        }
+    }
+    items
+}
+
+fn random_batches(server: &Server, start: u64, cases: u32) {
+    let test = |(limits, batches): Batches| {
+        server.redis.flush();
+        let mut oracle = Oracle::default();
+        let mut now = start;
+        for (gap, checks) in batches {
+            now = now.saturating_add_signed(gap).min(MAX_INSTANT);
+            let checks: Vec<_> = checks.iter().map(|lines| items(&limits, lines)).collect();
+            let answer = server.call(&checks, Some(now));
+            let expected: Vec<_> = checks.iter().flat_map(|items| oracle.check(items, now)).collect();
+            let fail = |what: String| Err(TestCaseError::fail(format!("{what}\nat {now} after {checks:?}")));
+            if answer.decisions != expected {
+                return fail(format!("decided {:?}\nexpected {expected:?}", answer.decisions));
+            }
+            if (answer.at, answer.unreadable) != (now, 0) {
+                return fail(format!("{} at {}", answer.unreadable, answer.at));
+            }
+            for item in checks.iter().flatten() {
+                let kept = server.kept(&item.key);
+                let expected = oracle.kept.get(&item.key).map(|(tag, _, state)| (*tag, state.clone()));
+                if kept != expected {
+                    return fail(format!(
+                        "{} keeps {kept:?}\nexpected {expected:?}",
+                        item.key.escape_ascii()
+                    ));
+                }
+            }
+        }
+        server.redis.assert_every_key_has_a_ttl();
+        Ok(())
+    };
+    TestRunner::new(strategy::config(cases)).run(&batches(), test).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn random_batches_are_decided_as_in_rust() {
+    let server = Server::start();
+    random_batches(&server, 1_760_000_000_000_000, 150);
+    random_batches(&server, 3, 50);
+    random_batches(&server, MAX_INSTANT - 10_000_000, 50);
+}
+
+#[test]
+fn random_batches_are_decided_as_in_rust_by_valkey() {
+    if let Some(binary) = valkey_server() {
+        let server = Server::on(RedisServer::standalone().binary(binary).start());
+        random_batches(&server, 1_760_000_000_000_000, 50);
+        real_time(&server);
+    }
+}
+
+/// Every key goes exactly when `expires_at` says, in the server's own time.
+fn real_time(server: &Server) {
+    server.redis.flush();
+    for (i, limit) in ordinary().iter().enumerate() {
+        let key = format!("key {i}");
+        for cost in [1, 3, 0, 5, 1] {
+            let answer = server.ask(&key, limit, cost, None);
+            assert!(answer.decisions[0].is_admitted(), "{limit}");
+            assert!(answer.at > 1_700_000_000_000_000);
+            let (_, state) = server.kept(key.as_bytes()).unwrap();
+            let expires_at = limit.params().expires_at(&state) * limit.resolution().micros_per_tick();
+            let expected = i64::try_from(expires_at.div_ceil(1_000)).unwrap();
+            let ttl = server.redis.command(&["PEXPIRETIME", &key]).int();
+            assert_eq!(ttl, expected, "{limit} {state:?}");
+        }
+    }
+}
+
+#[test]
+fn every_key_goes_when_its_state_is_at_rest() {
+    let limits = ordinary();
+    assert_eq!(limits.iter().filter(|limit| tag(limit) >= 24).count(), 5);
+    real_time(&Server::start());
+}
+
+#[test]
+fn by_virtual_time_a_key_lives_a_day_longer() {
+    let server = Server::start();
+    let now = 5_000_000;
+    let expected = |server: &Server| {
+        let time = server.redis.command(&["TIME"]);
+        time.array()[0].text().parse::<i64>().unwrap() * 1_000 + 86_400_000
+    };
+    for (i, limit) in ordinary().iter().enumerate() {
+        let (key, before) = (format!("key {i}"), expected(&server));
+        server.ask(&key, limit, 1, Some(now));
+        let (_, state) = server.kept(key.as_bytes()).unwrap();
+        let at = limit.params().expires_at(&state) * limit.resolution().micros_per_tick();
+        let lasts = i64::try_from((at - now).div_ceil(1_000)).unwrap();
+        let ttl = server.redis.command(&["PEXPIRETIME", &key]).int();
+        assert!((before + lasts..=expected(&server) + lasts).contains(&ttl), "{limit}: {ttl}");
+    }
+}
+
+/// Counts of commands that write.
+fn writes(server: &Server) -> u64 {
+    let writing = ["set", "rpush", "lpush", "lpop", "lset", "del", "pexpireat"];
+    let stats = server.redis.command_stats();
+    writing.iter().filter_map(|name| stats.get(*name)).map(|stat| stat.calls).sum()
+}
+
+#[test]
+fn peeks_and_denials_write_nothing() {
+    let server = Server::start();
+    let at = 1_760_000_000_000_000;
+    for (i, limit) in ordinary().iter().enumerate() {
+        let key = format!("key {i}");
+        let absent = format!("absent {i}");
+        server.ask(&key, limit, limit.quota() - 1, Some(at));
+        let changes = server.redis.info("persistence", "rdb_changes_since_last_save");
+        let dump = server.redis.command(&["DUMP", &key]);
+        let ttl = server.redis.command(&["PEXPIRETIME", &key]);
+        server.redis.reset_stats();
+        for (cost, is_admitted) in [(0, true), (2, false), (limit.quota() + 1, false), (u64::MAX, false)] {
+            let answer = server.ask(&key, limit, cost, Some(at + 1));
+            assert_eq!(answer.decisions[0].is_admitted(), is_admitted, "{limit}: {cost}");
+        }
+        // One denies: the other is not charged, in either order, and is told its balance without the request.
+        for turned in [false, true] {
+            let mut items: Vec<_> = [(&key, 2), (&absent, 1)]
+                .map(|(key, cost)| Item { key: key.clone().into_bytes(), limit: *limit, cost })
+                .into();
+            if turned {
+                items.reverse();
+            }
+            let answer = server.call(&[items], Some(at + 1));
+            let other = answer.decisions[usize::from(!turned)];
+            assert!(other.is_admitted());
+            assert_eq!((other.remaining, other.reset_after, other.delay), (limit.quota(), 0, 0), "{limit}");
+        }
+        assert_eq!(writes(&server), 0, "{limit}");
+        assert_eq!(server.redis.info("persistence", "rdb_changes_since_last_save"), changes, "{limit}");
+        assert_eq!(server.redis.command(&["DUMP", &key]), dump, "{limit}");
+        assert_eq!(server.redis.command(&["PEXPIRETIME", &key]), ttl, "{limit}");
+        assert_eq!(server.redis.command(&["EXISTS", &absent]).int(), 0, "{limit}");
+    }
+}
+
+#[test]
+fn each_key_is_read_and_written_once_a_call() {
+    let server = Server::start();
+    let limit = ordinary()[3];
+    let item = |key: &str| Item { key: key.into(), limit, cost: 1 };
+    let checks = vec![vec![item("a"), item("b")], vec![item("a")], vec![item("b"), item("a")]];
+    server.call(&checks, None);
+    server.redis.reset_stats();
+    server.call(&checks, None);
+    let stats = server.redis.command_stats();
+    let calls = |name: &str| stats.get(name).map_or(0, |stat| stat.calls);
+    assert_eq!([calls("evalsha"), calls("mget"), calls("set"), calls("time")], [1, 1, 2, 1]);
+    assert_eq!(server.ask("a", &limit, 0, None).decisions[0].remaining, 4);
+}
+
+#[test]
+fn a_slot_is_taken_back() {
+    let server = Server::start();
+    for limit in [ordinary()[4], ordinary()[9]] {
+        server.redis.flush();
+        let now = 1_760_000_000_000_000;
+        let tick = limit.resolution().tick(Timestamp::from_micros(now));
+        let mut ends = Vec::new();
+        for _ in 0..3 {
+            let decision = server.ask("key", &limit, 1, Some(now)).decisions[0];
+            ends.push(tick + decision.reset_after);
+        }
+        let before = server.kept(b"key");
+        assert!(!server.cancel("key", &limit, 1, ends[1], now), "somebody has queued behind it");
+        assert!(!server.cancel("absent", &limit, 1, ends[2], now));
+        assert_eq!(server.kept(b"key"), before);
+        assert!(server.cancel("key", &limit, 1, ends[2], now));
+        assert!(!server.cancel("key", &limit, 1, ends[2], now), "it was taken back already");
+        assert!(server.cancel("key", &limit, 1, ends[1], now));
+        let (_, state) = server.kept(b"key").unwrap();
+        assert_eq!(limit.params().expires_at(&state), ends[0]);
+        server.redis.assert_every_key_has_a_ttl();
+        // What is no leaky bucket's state has no slots.
+        server.redis.command(&["SET", "key", "garbage", "PX", "1000"]);
+        assert!(!server.cancel("key", &limit, 1, ends[0], now));
+    }
+}
