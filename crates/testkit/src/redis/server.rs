@@ -1,6 +1,7 @@
 //! One server.
 
 use std::collections::BTreeMap;
+use std::ops::DerefMut;
 use std::path::PathBuf;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -262,13 +263,18 @@ impl RedisServer {
     /// # Panics
     /// Where the server does not answer or replies with an error.
     pub fn command<A: AsRef<[u8]>>(&self, words: &[A]) -> Reply {
-        let mut admin = self.admin.lock();
-        admin.get_or_insert_with(|| self.connect()).command(words)
+        self.session().command(words)
     }
 
     /// Holds the connection that [`command`](Self::command) uses, for many commands in a row.
-    pub fn session(&self) -> impl std::ops::DerefMut<Target = Client> + '_ {
-        MutexGuard::map(self.admin.lock(), |admin| admin.get_or_insert_with(|| self.connect()))
+    ///
+    /// # Panics
+    /// Where the server does not answer.
+    pub fn session(&self) -> impl DerefMut<Target = Client> + '_ {
+        let mut admin = self.admin.lock();
+        // A server that changes its role hangs up on everybody.
+        admin.take_if(|client| client.try_command(&["PING"]).is_err());
+        MutexGuard::map(admin, |admin| admin.get_or_insert_with(|| self.connect()))
     }
 
     /// A field of `INFO`.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Asks `condition` again and again until it gives something, for at most 20 seconds.
+/// Asks `condition` again and again until it gives something, for at most a minute.
 ///
 /// # Panics
 /// Where the time is over, with `what` did not come about.
@@ -14,7 +14,7 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = condition() {
             return found;
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "waited 20 s in vain: {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "waited a minute in vain: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
