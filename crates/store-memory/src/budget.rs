@@ -112,7 +112,7 @@ pub(crate) fn divide(
             let places = (bytes / SLOT_BYTES).min(places_for(keys));
             let many = (cores * 16).max(places / MOST_PLACES).clamp(1, 1 << 16).next_power_of_two();
             // With few keys each, the fullest shard is much fuller than the average.
-            let worth = (bytes / LEAST_BYTES).min(keys / 512).max(1);
+            let worth = (bytes / (LEAST_BYTES + header)).min(keys / 512).max(1);
             many.min(1 << worth.ilog2())
         }
     };

@@ -1,9 +1,10 @@
 //! Keys as the store knows them: 88 bits of a keyed hash, made in one pass over the key's bytes.
 
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use cupo_core::Limit;
-use siphasher::sip128::{Hasher128, SipHasher13};
+
+use crate::siphash::siphash;
 
 /// A key's place and identity. Equal keys have equal fingerprints; different keys differ unless 88 bits collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +35,10 @@ impl Fingerprint {
 }
 
 /// The secret of a store. Whoever chooses keys must not be able to choose their places.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Seed {
-    keys: SipHasher13,
-    groups: SipHasher13,
+    k0: u64,
+    k1: u64,
 }
 
 impl Seed {
@@ -47,24 +48,36 @@ impl Seed {
     }
 
     /// The seed made of these two words.
-    pub(crate) fn from_words(a: u64, b: u64) -> Self {
-        Self { keys: SipHasher13::new_with_keys(a, b), groups: SipHasher13::new_with_keys(!a, b) }
+    pub(crate) const fn from_words(k0: u64, k1: u64) -> Self {
+        Self { k0, k1 }
     }
 
     /// The fingerprint of a key.
     #[inline]
     pub(crate) fn of_key(&self, key: &[u8]) -> Fingerprint {
-        let hash = self.keys.hash(key);
-        Fingerprint::new(hash.h1, hash.h2)
+        let (place, rest) = siphash(self.k0, self.k1, key);
+        Fingerprint::new(place, rest)
     }
 
     /// The fingerprint of group number `group` of those that share `limit`.
     pub(crate) fn of_group(&self, limit: &Limit, group: u32) -> Fingerprint {
-        let mut hasher = self.groups;
-        limit.hash(&mut hasher);
-        group.hash(&mut hasher);
-        let hash = hasher.finish128();
-        Fingerprint::new(hash.h1, hash.h2)
+        let mut bytes = Bytes(Vec::new());
+        limit.hash(&mut bytes);
+        group.hash(&mut bytes);
+        self.of_key(&bytes.0)
+    }
+}
+
+/// What a value tells a hasher.
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
     }
 }
 

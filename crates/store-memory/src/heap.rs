@@ -75,6 +75,8 @@ impl Heap {
             }
         }
         limit.apply(cell, change);
+        // A log that was refunded to nothing keeps its cell.
+        cell.get_or_insert_with(|| State::SlidingWindowLog(Log::default()));
         self.state_bytes = self.state_bytes - before + cell.as_ref().map_or(0, own_bytes);
         coarsened
     }

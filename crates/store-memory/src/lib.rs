@@ -6,6 +6,7 @@ mod budget;
 mod fingerprint;
 mod heap;
 mod shard;
+mod siphash;
 mod slot;
 mod stats;
 mod store;

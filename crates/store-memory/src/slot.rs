@@ -154,7 +154,7 @@ impl Slot {
     }
 
     /// Takes the state in, if it fits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hold(&mut self, state: &State, resolution: Resolution) -> bool {
         let (kind, low, high) = match *state {
             State::FixedWindow(s) => (FIXED_WINDOW, s.start, s.count),
@@ -198,6 +198,14 @@ impl Slot {
     #[inline]
     pub(crate) fn press(&mut self, pressure: Pressure) {
         self.head = PRESSURE.set(self.head, u64::from(pressure.0));
+    }
+
+    /// Notes a denial: the key is under active limitation.
+    #[inline]
+    pub(crate) fn note(&mut self, decision: &Decision) {
+        if matches!(decision.verdict, Verdict::Deny { .. }) && self.pressure() != Pressure::ACTIVE {
+            self.press(Pressure::ACTIVE);
+        }
     }
 
     /// Notes when the state is at rest.

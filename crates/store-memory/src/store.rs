@@ -1,6 +1,9 @@
 //! The store: shards, and checks over several of them.
 
-use cupo_core::{Check, CheckItem, Decision, Decisions, Executed, Key, Limit, Store, StoreError, Timestamp};
+use cupo_core::{
+    Algorithm, Charge, Check, CheckItem, Decision, Decisions, Executed, Fallback, Key, Limit, Store,
+    StoreError, Timestamp,
+};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
@@ -115,16 +118,16 @@ impl MemoryStore {
     /// Executes a check at `now`, all or nothing.
     #[must_use]
     pub fn execute(&self, check: &Check, now: Timestamp) -> Executed {
-        let decisions = match check.items() {
-            [] => Decisions::new(),
+        match check.items() {
+            [] => Executed { at: now, decisions: Decisions::new() },
             [item] => {
                 let mut decisions = Decisions::new();
-                decisions.push(self.decide(item.key.as_bytes(), &item.limit, item.cost, now));
-                decisions
+                let (at, decision) = self.decide_one(item.key.as_bytes(), &item.limit, item.cost, now);
+                decisions.push(decision);
+                Executed { at, decisions }
             }
             items => self.execute_many(items, now),
-        };
-        Executed { at: now, decisions }
+        }
     }
 
     /// Decides a check of one item, without the list around it. `key` is what [`Key::as_bytes`] gives; whoever asks the
@@ -132,11 +135,18 @@ impl MemoryStore {
     #[inline]
     #[must_use]
     pub fn decide(&self, key: &[u8], limit: &Limit, cost: u64, now: Timestamp) -> Decision {
-        let key = self.seed.of_key(key);
-        self.lock(&key).decide(&Item { key, limit, cost }, now, &self.seed)
+        self.decide_one(key, limit, cost, now).1
     }
 
-    fn execute_many(&self, items: &[CheckItem], now: Timestamp) -> Decisions {
+    #[inline]
+    fn decide_one(&self, key: &[u8], limit: &Limit, cost: u64, now: Timestamp) -> (Timestamp, Decision) {
+        let key = self.seed.of_key(key);
+        let mut shard = self.lock(&key);
+        let at = shard.instant(now);
+        (at, shard.decide(&Item { key, limit, cost }, at, &self.seed))
+    }
+
+    fn execute_many(&self, items: &[CheckItem], now: Timestamp) -> Executed {
         let items: SmallVec<[Item<'_>; 4]> = items
             .iter()
             .map(|i| Item { key: self.seed.of_key(i.key.as_bytes()), limit: &i.limit, cost: i.cost })
@@ -147,6 +157,7 @@ impl MemoryStore {
         indices.dedup();
         let mut shards: SmallVec<[MutexGuard<'_, Shard>; 4]> =
             indices.iter().filter_map(|&index| self.shards.get(index)).map(|s| s.0.lock()).collect();
+        let now = shards.iter().fold(now, |at, shard| at.max(shard.instant(now)));
         let of = |item: &Item<'_>| indices.binary_search(&self.shard_of(&item.key)).unwrap_or(0);
 
         let mut taken: SmallVec<[Fingerprint; 8]> = items.iter().map(|item| item.key).collect();
@@ -175,14 +186,22 @@ impl MemoryStore {
                 }
             }
         }
-        plans.iter().map(|plan| plan.decision).collect()
+        Executed { at: now, decisions: plans.iter().map(|plan| plan.decision).collect() }
     }
 
     /// Takes back the slot of a delayed request, as [`Store::cancel`] describes.
     pub fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
-        let key = self.seed.of_key(item.key.as_bytes());
-        let item = Item { key, limit: &item.limit, cost: item.cost };
-        self.lock(&key).cancel(&item, now, end, &self.seed);
+        if item.limit.algorithm() == Algorithm::LeakyBucket {
+            self.refund(&item.key, &item.limit, now, Charge { at: now, end, cost: item.cost });
+        }
+    }
+
+    /// Gives back a charge, as far as [`Limit::refund`] says that it still counts.
+    pub fn refund(&self, key: &Key, limit: &Limit, now: Timestamp, charge: Charge<Timestamp>) {
+        let key = self.seed.of_key(key.as_bytes());
+        let mut shard = self.lock(&key);
+        let now = shard.instant(now);
+        shard.refund(&Item { key, limit, cost: charge.cost }, now, charge, &self.seed);
     }
 
     /// Forgets what is counted under `key`; whether there was anything.
@@ -240,6 +259,16 @@ impl Default for MemoryStore {
 impl core::fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("MemoryStore").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl Fallback for MemoryStore {
+    fn execute(&self, check: &Check, now: Timestamp) -> Executed {
+        Self::execute(self, check, now)
+    }
+
+    fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
+        Self::cancel(self, item, now, end);
     }
 }
 

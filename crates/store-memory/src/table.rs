@@ -62,6 +62,11 @@ impl Table {
         &self.slots
     }
 
+    /// The slots in order, to change everything but their keys.
+    pub(crate) fn slots_mut(&mut self) -> &mut [Slot] {
+        &mut self.slots
+    }
+
     /// The slot at `index`; an empty one where there is none.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Slot {
@@ -72,6 +77,14 @@ impl Table {
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Slot> {
         self.slots.get_mut(index)
+    }
+
+    /// Replaces the slot at `index` by another of the same key.
+    #[inline]
+    pub(crate) fn set(&mut self, index: usize, slot: Slot) {
+        if let Some(held) = self.slots.get_mut(index) {
+            *held = slot;
+        }
     }
 
     /// The place that a key of this order asks for.

@@ -7,6 +7,9 @@ use siphasher::sip128::SipHasher13 as SipHasher13Long;
 use crate::sides::{key, next, roomy, write_key};
 use crate::time::{contender, medians};
 
+/// Does one part of a decision for the key in these bytes.
+type Part<'a> = Box<dyn Fn(&[u8; 40]) + 'a>;
+
 fn see<T>(value: T) {
     std::hint::black_box(value);
 }
@@ -29,7 +32,7 @@ pub(crate) fn run() {
         }
         start.elapsed().as_nanos() as f64 / DECISIONS as f64
     };
-    let parts: [(&str, Box<dyn Fn(&[u8; 40])>); 7] = [
+    let parts: [(&str, Part<'_>); 7] = [
         ("nothing but the bytes", Box::new(|bytes| see(*bytes))),
         ("building the key", Box::new(|bytes| see(key(bytes)))),
         ("... SipHash-1-3, 128 bits", Box::new(move |b| see(long.hash(key(b).as_bytes())))),

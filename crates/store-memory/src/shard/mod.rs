@@ -2,10 +2,8 @@
 
 mod room;
 
-use core::mem;
-
 use cupo_core::algorithm::sliding_window_log;
-use cupo_core::{Algorithm, Change, Decision, Limit, State, Timestamp, Verdict};
+use cupo_core::{Change, Charge, Decision, Limit, State, Timestamp, Verdict};
 
 use crate::budget::Share;
 use crate::fingerprint::{Fingerprint, Seed};
@@ -14,6 +12,9 @@ use crate::slot::{Held, Pressure, Slot};
 use crate::stats::Stats;
 use crate::table::Table;
 
+/// The longest that a clock is held, in microseconds: an hour.
+const LONGEST_HOLD: u64 = 3_600_000_000;
+
 /// Entries that the log of an overflow group holds at most.
 const GROUP_LOG: usize = 16;
 
@@ -21,9 +22,11 @@ const GROUP_LOG: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Shard {
     keys: Table,
-    /// The next slot of `keys` that the sweep looks at.
-    cursor: usize,
+    /// The slot of `keys` that the sweep looks at next, and where the search for a key that gives way begins.
+    hand: usize,
     heap: Heap,
+    /// The second up to which every state that was reclaimed is at rest: before it, absent may not mean unused.
+    horizon: u64,
     share: Share,
     /// The overflow groups, in a table of their own.
     groups: Table,
@@ -73,13 +76,25 @@ impl Shard {
     /// An empty shard.
     pub(crate) fn new(share: Share) -> Self {
         let (keys, groups, heap) = (Table::default(), Table::default(), Heap::default());
-        Self { keys, cursor: 0, heap, share, groups, counts: Stats::default() }
+        Self { keys, hand: 0, heap, horizon: 0, share, groups, counts: Stats::default() }
     }
 
     /// What the shard tells about itself, given the bytes of its surroundings.
     pub(crate) fn stats(&self, header: usize) -> Stats {
         let bytes = header + self.keys.bytes() + self.groups.bytes() + self.heap.bytes();
         Stats { keys: self.keys.len(), groups: self.groups.len(), bytes, ..self.counts }
+    }
+
+    /// The instant at which to decide what comes at `now`. A step back behind what was reclaimed would let a key count anew,
+    /// so the clock then stands still until it has caught up; but not for longer than [`LONGEST_HOLD`], for it must have
+    /// been wrong before.
+    #[inline]
+    pub(crate) fn instant(&self, now: Timestamp) -> Timestamp {
+        let horizon = self.horizon.saturating_mul(1_000_000);
+        if now.as_micros() < horizon && horizon - now.as_micros() <= LONGEST_HOLD {
+            return Timestamp::from_micros(horizon);
+        }
+        now
     }
 
     /// Decides a check of one item.
@@ -150,7 +165,7 @@ impl Shard {
         if let Place::Group(_) = plan.place
             && item.cost > 0
         {
-            self.counts.grouped += 1;
+            self.note_group();
         }
         if matches!(plan.change, Change::Keep) {
             return;
@@ -158,9 +173,7 @@ impl Shard {
         match plan.place {
             Place::Key(index) if self.keys.get(index).is_of(&item.key) => {
                 let slot = self.written(self.keys.get(index), item.limit, plan, usize::MAX);
-                if let Some(held) = self.keys.get_mut(index) {
-                    *held = slot;
-                }
+                self.keys.set(index, slot);
             }
             Place::Group(group) => self.commit_to_group(item, plan, &group, now),
             Place::Instead(victim) => {
@@ -175,9 +188,7 @@ impl Shard {
     fn commit_moved(&mut self, item: &Item<'_>, plan: &Plan, now: Timestamp) {
         if let Ok(index) = self.keys.find(&item.key) {
             let slot = self.written(self.keys.get(index), item.limit, plan, usize::MAX);
-            if let Some(held) = self.keys.get_mut(index) {
-                *held = slot;
-            }
+            self.keys.set(index, slot);
             return;
         }
         self.make_room(now);
@@ -190,13 +201,11 @@ impl Shard {
         let index = if let Ok(index) = self.groups.find(group) {
             index
         } else {
-            self.make_room_for_group(group, now);
+            self.make_room_for_group(now);
             self.groups.insert(Slot::of(group))
         };
         let slot = self.written(self.groups.get(index), item.limit, plan, GROUP_LOG);
-        if let Some(held) = self.groups.get_mut(index) {
-            *held = slot;
-        }
+        self.groups.set(index, slot);
     }
 
     /// The slot after the plan's change, with `most` entries in a log.
@@ -209,7 +218,7 @@ impl Shard {
 
     #[inline]
     fn change(&mut self, slot: &mut Slot, limit: &Limit, change: Change, most: usize) {
-        if matches!(change, Change::SlidingWindowLog(_)) {
+        if matches!(change, Change::SlidingWindowLog(_) | Change::SlidingWindowLogRefund(_)) {
             return self.append(slot, limit, change, most);
         }
         if let (Some(number), false) = (slot.heap_number(), matches!(change, Change::Keep)) {
@@ -254,7 +263,7 @@ impl Shard {
         let slot = match plan.place {
             Place::Key(index) => self.keys.get_mut(index),
             Place::Group(group) => {
-                self.counts.grouped += 1;
+                self.note_group();
                 self.groups.find(&group).ok().and_then(|index| self.groups.get_mut(index))
             }
             Place::Fresh | Place::Instead(_) => None,
@@ -264,35 +273,36 @@ impl Shard {
         }
     }
 
-    /// Takes back a slot of a leaky bucket. `end` is the instant of the decision plus its `reset_after`.
-    pub(crate) fn cancel(&mut self, item: &Item<'_>, now: Timestamp, end: Timestamp, seed: &Seed) {
-        if item.limit.algorithm() != Algorithm::LeakyBucket {
-            return;
-        }
+    /// Notes a decision on a group. The next newcomer looks elsewhere.
+    fn note_group(&mut self) {
+        self.counts.grouped += 1;
+        self.move_hand();
+    }
+
+    /// Gives back a charge, as far as it still counts.
+    pub(crate) fn refund(&mut self, item: &Item<'_>, now: Timestamp, charge: Charge<Timestamp>, seed: &Seed) {
         if let Ok(index) = self.keys.find(&item.key) {
-            let mut keys = mem::take(&mut self.keys);
-            if let Some(slot) = keys.get_mut(index) {
-                self.cancel_in(slot, item, now, end);
-            }
-            self.keys = keys;
+            let mut slot = self.keys.get(index);
+            self.refund_in(&mut slot, item.limit, now, charge);
+            self.keys.set(index, slot);
             return;
         }
         // It was decided on a group, or is gone.
         let group = seed.of_group(item.limit, self.group_of(&item.key));
         if let Ok(index) = self.groups.find(&group) {
-            let mut groups = mem::take(&mut self.groups);
-            if let Some(slot) = groups.get_mut(index) {
-                self.cancel_in(slot, item, now, end);
-            }
-            self.groups = groups;
+            let mut slot = self.groups.get(index);
+            self.refund_in(&mut slot, item.limit, now, charge);
+            self.groups.set(index, slot);
         }
     }
 
-    fn cancel_in(&mut self, slot: &mut Slot, item: &Item<'_>, now: Timestamp, end: Timestamp) {
-        if let Some(Held::Inline(state)) = slot.held(item.limit.resolution()) {
-            let change = item.limit.cancel(Some(&state), now, item.cost, end);
-            self.change(slot, item.limit, change, usize::MAX);
-        }
+    fn refund_in(&mut self, slot: &mut Slot, limit: &Limit, now: Timestamp, charge: Charge<Timestamp>) {
+        let change = match slot.held(limit.resolution()) {
+            Some(Held::Inline(state)) => limit.refund(Some(&state), now, charge),
+            Some(Held::OnHeap(number)) => limit.refund(self.heap.get(number), now, charge),
+            None => return,
+        };
+        self.change(slot, limit, change, usize::MAX);
     }
 
     /// Forgets a key; whether it was there.

@@ -1,21 +1,20 @@
 //! Room in a shard: growing, shrinking, reclaiming what is at rest, and what happens when the budget is spent.
 
-use core::mem;
-
 use cupo_core::{Algorithm, Limit, Timestamp};
 
 use super::{Item, Place, Shard};
 use crate::fingerprint::{Fingerprint, Seed};
 use crate::heap::{Heap, NEW_LOG_BYTES};
 use crate::slot::{Pressure, Slot};
-use crate::table::{Table, most_keys, places_for, table_bytes};
+use crate::stats::Stats;
+use crate::table::{most_keys, places_for, table_bytes};
 
-/// Slots around a new key's place among which one is chosen that gives way.
+/// Keys at the hand of the clock among which one is chosen that gives way. A number of keys and not of slots: where more
+/// keys lie, more are looked at, so that the table stays evenly filled.
 const REACH: usize = 32;
 
-/// Slots that each insertion sweeps: few while there is room, more when there is none.
-const SWEEP: usize = 2;
-const SWEEP_WHEN_FULL: usize = 16;
+/// Slots that each insertion sweeps.
+const SWEEP: usize = 4;
 
 /// Places of the smallest table.
 const FEWEST_PLACES: usize = 8;
@@ -64,51 +63,63 @@ impl Shard {
 
     /// Moves what is not at rest into a table of that many places.
     fn rebuild(&mut self, places: usize, now: u64) {
-        let before = self.keys.len();
-        let mut old_heap = mem::take(&mut self.heap);
-        let mut new_heap = Heap::default();
-        let move_heap = old_heap.is_sparse();
-        self.keys.rebuild(places, |slot| {
-            let keep = !slot.is_at_rest(now);
-            match slot.heap_number() {
-                Some(number) if !keep => old_heap.remove(number),
-                Some(number) if move_heap => move_state(slot, &mut old_heap, &mut new_heap, number),
-                _ => {}
-            }
-            keep
-        });
-        self.heap = old_heap;
-        if move_heap {
-            for index in 0..self.groups.slots().len() {
-                if let Some(slot) = self.groups.get_mut(index)
-                    && let Some(number) = slot.heap_number()
-                {
-                    move_state(slot, &mut self.heap, &mut new_heap, number);
-                }
-            }
-            self.heap = new_heap;
+        let Self { keys, heap, horizon, counts, .. } = self;
+        keys.rebuild(places, |slot| keep(slot, now, heap, horizon, counts));
+        self.hand = 0;
+        self.pack_heap();
+    }
+
+    /// Gives back the cells of the heap if most of them are free.
+    fn pack_heap(&mut self) {
+        if !self.heap.is_sparse() {
+            return;
         }
-        self.counts.reclaimed += (before - self.keys.len()) as u64;
-        self.cursor = 0;
+        let mut packed = Heap::default();
+        for slot in self.keys.slots_mut().iter_mut().chain(self.groups.slots_mut()) {
+            if let Some(number) =
+                slot.heap_number().and_then(|number| self.heap.moved_to(&mut packed, number))
+            {
+                slot.renumber(number);
+            }
+        }
+        self.heap = packed;
     }
 
     /// Reclaims what is at rest in the next few slots. A round of the table ends with giving back memory.
     pub(super) fn sweep_some(&mut self, now: Timestamp) {
         let now = seconds(now);
-        let full = self.keys.len() >= self.share.keys.min(most_keys(self.share.places));
-        for _ in 0..if full { SWEEP_WHEN_FULL } else { SWEEP } {
-            let slot = self.keys.get(self.cursor);
+        for _ in 0..SWEEP {
+            let slot = self.keys.get(self.hand);
             if !slot.is_empty() && slot.is_at_rest(now) {
-                self.drop_key(self.cursor);
-                self.counts.reclaimed += 1;
+                self.count_loss(slot, now);
+                self.drop_key(self.hand);
             } else {
-                self.cursor += 1;
+                self.hand += 1;
             }
         }
-        if self.cursor >= self.keys.slots().len() {
-            self.cursor = 0;
+        if self.hand >= self.keys.slots().len() {
+            self.hand = 0;
             self.shrink(self.keys.len(), now);
         }
+    }
+
+    /// The slots of the next keys at the hand, and where the hand is when it has passed them. At the end of the table they
+    /// are the last keys of it: among only a few, one would have to go that elsewhere could stay.
+    fn at_hand(&self) -> (&[Slot], usize) {
+        let slots = self.keys.slots();
+        let rest = slots.get(self.hand..).unwrap_or_default();
+        if let Some((last, _)) = nth_key(rest.iter().enumerate(), REACH) {
+            let end = self.hand + last + 1;
+            return (slots.get(self.hand..end).unwrap_or_default(), end);
+        }
+        let start = nth_key(slots.iter().enumerate().rev(), REACH).map_or(0, |(first, _)| first);
+        (slots.get(start..).unwrap_or_default(), slots.len())
+    }
+
+    /// Moves the hand past the keys that it was at.
+    pub(super) fn move_hand(&mut self) {
+        let (_, end) = self.at_hand();
+        self.hand = if end >= self.keys.slots().len() { 0 } else { end };
     }
 
     /// Reclaims all that is at rest, and gives back memory.
@@ -118,17 +129,10 @@ impl Shard {
         if !self.shrink(live, now) && live < self.keys.len() {
             self.rebuild(self.keys.places(), now);
         }
-        let (before, heap) = (self.groups.len(), &mut self.heap);
         let live = self.groups.slots().iter().filter(|s| !s.is_empty() && !s.is_at_rest(now)).count();
-        if live < before {
-            self.groups.rebuild(places_for(live), |slot| {
-                let keep = !slot.is_at_rest(now);
-                if let Some(number) = slot.heap_number().filter(|_| !keep) {
-                    heap.remove(number);
-                }
-                keep
-            });
-            self.counts.reclaimed += (before - live) as u64;
+        if live < self.groups.len() {
+            let Self { groups, heap, horizon, counts, .. } = self;
+            groups.rebuild(places_for(live), |slot| keep(slot, now, heap, horizon, counts));
         }
     }
 
@@ -160,7 +164,7 @@ impl Shard {
                 && (!on_heap || slot.heap_number().is_some())
                 && !taken.iter().any(|key| slot.is_of(key))
         };
-        match self.keys.weakest_near(&item.key, seconds(now), gives_way) {
+        match weakest(self.at_hand().0, seconds(now), gives_way) {
             Some(victim) => Place::Instead(victim.key()),
             None => Place::Group(self.free_group(item, seed, taken)),
         }
@@ -179,14 +183,15 @@ impl Shard {
 
     /// Forgets a key to make room for another.
     pub(super) fn forget(&mut self, victim: &Fingerprint, now: Timestamp) {
+        self.move_hand();
         if let Ok(index) = self.keys.find(victim) {
-            self.count_loss(self.keys.get(index), now);
+            self.count_loss(self.keys.get(index), seconds(now));
             self.drop_key(index);
         }
     }
 
     /// Makes room for one more group. Only more limits at once than there is room for make one forget another.
-    pub(super) fn make_room_for_group(&mut self, group: &Fingerprint, now: Timestamp) {
+    pub(super) fn make_room_for_group(&mut self, now: Timestamp) {
         let places = self.groups.places();
         if self.groups.len() < most_keys(places) {
             return;
@@ -194,10 +199,10 @@ impl Shard {
         let most = places_for(self.share.groups);
         if places < most {
             self.groups.rebuild((places + places / 4).max(FEWEST_PLACES).min(most), |_| true);
-        } else if let Some(victim) = self.groups.weakest_near(group, seconds(now), |_| true)
+        } else if let Some(victim) = weakest(self.groups.slots(), seconds(now), |_| true)
             && let Ok(index) = self.groups.find(&victim.key())
         {
-            self.count_loss(victim, now);
+            self.count_loss(victim, seconds(now));
             if let Some(number) = victim.heap_number() {
                 self.heap.remove(number);
             }
@@ -205,30 +210,41 @@ impl Shard {
         }
     }
 
-    fn count_loss(&mut self, slot: Slot, now: Timestamp) {
-        if slot.is_at_rest(seconds(now)) {
-            self.counts.reclaimed += 1;
+    fn count_loss(&mut self, slot: Slot, now: u64) {
+        if slot.is_at_rest(now) {
+            note_reclaimed(&slot, &mut self.horizon, &mut self.counts);
         } else {
             self.counts.evicted_alive += 1;
         }
     }
 }
 
-impl Table {
-    /// Of the keys near the place of `key` that may give way, the one that loses least: at rest, else pressed least, else
-    /// soonest at rest.
-    fn weakest_near(&self, key: &Fingerprint, now: u64, gives_way: impl Fn(&Slot) -> bool) -> Option<Slot> {
-        let slots = self.slots();
-        let start = self.home(key.order).min(slots.len().saturating_sub(REACH));
-        let near = slots.iter().skip(start).take(REACH).filter(|slot| !slot.is_empty() && gives_way(slot));
-        near.min_by_key(|slot| (!slot.is_at_rest(now), slot.pressure(), slot.rests_at())).copied()
+/// Whether a slot moves along to another table; what it has in the heap goes with it otherwise.
+fn keep(slot: &Slot, now: u64, heap: &mut Heap, horizon: &mut u64, counts: &mut Stats) -> bool {
+    if !slot.is_at_rest(now) {
+        return true;
     }
+    if let Some(number) = slot.heap_number() {
+        heap.remove(number);
+    }
+    note_reclaimed(slot, horizon, counts);
+    false
 }
 
-fn move_state(slot: &mut Slot, from: &mut Heap, to: &mut Heap, number: usize) {
-    if let Some(number) = from.moved_to(to, number) {
-        slot.renumber(number);
-    }
+fn note_reclaimed(slot: &Slot, horizon: &mut u64, counts: &mut Stats) {
+    counts.reclaimed += 1;
+    *horizon = slot.rests_at().saturating_sub(1).max(*horizon);
+}
+
+/// The slot of the `n`th key, counted from 1.
+fn nth_key<'a>(slots: impl Iterator<Item = (usize, &'a Slot)>, n: usize) -> Option<(usize, &'a Slot)> {
+    slots.filter(|(_, slot)| !slot.is_empty()).nth(n - 1)
+}
+
+/// Of the keys that may give way, the one that loses least: at rest, else pressed least, else soonest at rest.
+fn weakest(slots: &[Slot], now: u64, gives_way: impl Fn(&Slot) -> bool) -> Option<Slot> {
+    let keys = slots.iter().filter(|slot| !slot.is_empty() && gives_way(slot));
+    keys.min_by_key(|slot| (!slot.is_at_rest(now), slot.pressure(), slot.rests_at())).copied()
 }
 
 /// Whole seconds, rounded down: never later than it is.
