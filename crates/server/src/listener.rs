@@ -23,7 +23,9 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens on every address, once per worker (`SO_REUSEPORT`). Port 0 takes a free port, the same for all workers.
+    /// Listens on every address, once per worker (`SO_REUSEPORT`). Port 0 takes a free port, the same for all workers. An address
+    /// that anybody listens on is taken, also where that is another process which shares its port among workers as well: two
+    /// gateways would each enforce the whole limit.
     ///
     /// # Errors
     ///
@@ -37,9 +39,11 @@ impl Listeners {
         for &address in addresses {
             let failed = |source| Error::Listen { address, source };
             let mut actual = address;
+            let mut sharing = Sharing::Founds;
             for worker in &mut per_worker {
-                let listener = listen(actual).map_err(failed)?;
+                let listener = listen(actual, sharing).map_err(failed)?;
                 actual = listener.local_addr().map_err(failed)?;
+                sharing = Sharing::Joins;
                 worker.push(listener);
             }
             bound.push(actual);
@@ -59,14 +63,25 @@ impl Listeners {
     }
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+/// How a socket comes to share its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    /// It takes the port for itself, and lets others in from then on.
+    Founds,
+    /// It joins one that lets it in.
+    Joins,
+}
+
+fn listen(address: SocketAddr, sharing: Sharing) -> std::io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
-    #[cfg(unix)]
-    socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
+    #[cfg(unix)]
+    socket.set_reuse_port(sharing == Sharing::Joins)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
+    #[cfg(unix)]
+    socket.set_reuse_port(true)?;
     Ok(socket.into())
 }
 

@@ -78,6 +78,14 @@ async fn what_cannot_be_listened_on_is_an_error() {
     assert!(
         matches!(Listeners::bind(&[taken], workers), Err(Error::Listen { address, .. }) if address == taken)
     );
+    // Held by one of ours, whose workers share it.
+    let held = Listeners::bind(&[LOOPBACK], std::num::NonZeroUsize::new(2).unwrap()).unwrap();
+    let taken = held.addresses()[0];
+    assert!(
+        matches!(Listeners::bind(&[taken], workers), Err(Error::Listen { address, .. }) if address == taken)
+    );
+    drop(held);
+    Listeners::bind(&[taken], workers).unwrap();
 }
 
 #[tokio::test]
