@@ -19,7 +19,7 @@ use crate::activity::Activity;
 use crate::edge::{BoxError, Edge};
 use crate::peer::PeerInfo;
 use crate::settings::ServerSettings;
-use crate::socket::Socket;
+use crate::socket::{Left, Socket, linger};
 use crate::timers::Timer;
 use crate::worker::Worker;
 
@@ -84,7 +84,8 @@ pub(crate) async fn serve<S, B>(
     let activity = Arc::new(Activity::new(worker.timers().clock()));
     let mut watch =
         Watch { activity: Arc::clone(&activity), timer: worker.timers().timer(), worker, told: false };
-    let mut socket = Socket::new(stream, Arc::clone(&activity));
+    let left = Left::default();
+    let mut socket = Socket::new(stream, Arc::clone(&activity), Arc::clone(&left));
     let Some(multiplexed) = detect(&mut socket, &watch).await else { return };
     let edge = Edge::new(service, watch.worker.clone(), PeerInfo::new(addr), activity);
     let io = TokioIo::new(socket);
@@ -97,6 +98,10 @@ pub(crate) async fn serve<S, B>(
         Some(Ok(())) => {}
         Some(Err(error)) => tracing::debug!(%addr, %error, "connection ended"),
         None => tracing::debug!(%addr, "connection timed out"),
+    }
+    let left = left.lock().take();
+    if let Some(stream) = left {
+        linger(stream).await;
     }
 }
 

@@ -4,10 +4,13 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::activity::Activity;
 
@@ -17,16 +20,53 @@ const JOIN: usize = 4 * 1024;
 /// A TCP stream, with the bytes that were read ahead to tell HTTP/2 from HTTP/1.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    stream: TcpStream,
+    /// Gone only while dropping.
+    stream: Option<TcpStream>,
     ahead: BytesMut,
     /// Small parts on their way to becoming one.
     joined: Vec<u8>,
     activity: Arc<Activity>,
+    /// Whether our side is closed.
+    shut: bool,
+    left: Left,
+}
+
+/// Where a [`Socket`] that closed its side leaves its stream, for [`linger`].
+pub(crate) type Left = Arc<Mutex<Option<TcpStream>>>;
+
+/// How long to wait for more of what a client still sends after its last response, and how long in all.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_ALL: Duration = Duration::from_secs(10);
+
+/// Reads and forgets what the client is still sending, until it stops. To close a socket with bytes unread resets the
+/// connection, and a reset makes the client's kernel throw away the response that refused those bytes.
+pub(crate) async fn linger(mut stream: TcpStream) {
+    let drained = async {
+        let mut bytes = vec![0; 16 * 1024];
+        while let Ok(Ok(read)) = timeout(LINGER, stream.read(&mut bytes)).await {
+            if read == 0 {
+                return;
+            }
+        }
+    };
+    let _ = timeout(LINGER_ALL, drained).await;
+}
+
+fn gone() -> io::Error {
+    io::ErrorKind::NotConnected.into()
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.shut {
+            *self.left.lock() = self.stream.take();
+        }
+    }
 }
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
-        Self { stream, ahead: BytesMut::new(), joined: Vec::new(), activity }
+    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>, left: Left) -> Self {
+        Self { stream: Some(stream), shut: false, left, ahead: BytesMut::new(), joined: Vec::new(), activity }
     }
 
     /// The bytes that were read ahead, to look at; reads give them out again.
@@ -38,7 +78,8 @@ impl Socket {
     pub(crate) fn poll_read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = [0; 64];
         let mut buf = ReadBuf::new(&mut bytes);
-        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf))?;
+        let Some(stream) = &mut self.stream else { return Poll::Ready(Err(gone())) };
+        ready!(Pin::new(stream).poll_read(cx, &mut buf))?;
         let filled = buf.filled();
         if !filled.is_empty() {
             self.activity.read();
@@ -69,7 +110,8 @@ impl AsyncRead for Socket {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+        let Some(stream) = &mut this.stream else { return Poll::Ready(Err(gone())) };
+        ready!(Pin::new(stream).poll_read(cx, buf))?;
         if buf.filled().len() > before {
             this.activity.read();
         }
@@ -79,7 +121,8 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        let Some(stream) = &mut self.stream else { return Poll::Ready(Err(gone())) };
+        let written = Pin::new(stream).poll_write(cx, buf);
         self.note(&written);
         written
     }
@@ -90,13 +133,15 @@ impl AsyncWrite for Socket {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = &mut *self;
+        let Some(stream) = &mut this.stream else { return Poll::Ready(Err(gone())) };
+        let stream = Pin::new(stream);
         let len = bufs.iter().map(|buf| buf.len()).sum::<usize>();
         let written = if len <= JOIN {
             this.joined.clear();
             bufs.iter().for_each(|buf| this.joined.extend_from_slice(buf));
-            Pin::new(&mut this.stream).poll_write(cx, &this.joined)
+            stream.poll_write(cx, &this.joined)
         } else {
-            Pin::new(&mut this.stream).poll_write_vectored(cx, bufs)
+            stream.poll_write_vectored(cx, bufs)
         };
         this.note(&written);
         written
@@ -106,11 +151,15 @@ impl AsyncWrite for Socket {
         true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // TCP has nothing to flush.
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let Some(stream) = &mut self.stream else { return Poll::Ready(Err(gone())) };
+        ready!(Pin::new(stream).poll_shutdown(cx))?;
+        self.shut = true;
+        Poll::Ready(Ok(()))
     }
 }

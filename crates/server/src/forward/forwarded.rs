@@ -141,17 +141,21 @@ fn push_octet(out: &mut Vec<u8>, octet: u8) {
 
 /// Writes a token as it is and anything else as a quoted string.
 fn push_quoted(out: &mut Vec<u8>, value: &[u8]) {
-    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'~');
     if !value.is_empty() && value.iter().all(token) {
         out.extend_from_slice(value);
         return;
     }
     out.push(b'"');
-    for &byte in value {
-        if matches!(byte, b'"' | b'\\') {
-            out.push(b'\\');
+    if value.iter().any(|byte| matches!(byte, b'"' | b'\\')) {
+        for &byte in value {
+            if matches!(byte, b'"' | b'\\') {
+                out.push(b'\\');
+            }
+            out.push(byte);
         }
-        out.push(byte);
+    } else {
+        out.extend_from_slice(value);
     }
     out.push(b'"');
 }

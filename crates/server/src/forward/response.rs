@@ -1,5 +1,7 @@
 //! A response's head on its way from an HTTP/1.1 upstream.
 
+use std::mem::MaybeUninit;
+
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -42,9 +44,11 @@ pub(super) fn parse(
     method: &Method,
     spare: &mut HeaderMap,
 ) -> Result<Option<Head>, Failure> {
-    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
-    let mut response = httparse::Response::new(&mut fields);
-    let len = match response.parse(buffer) {
+    // Not initialised: filling the array would cost more than parsing a short head does.
+    let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+    let mut response = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let len = match config.parse_response_with_uninit_headers(&mut response, buffer, &mut fields) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(_) => return Err(Failure::Invalid),

@@ -73,6 +73,23 @@ async fn too_long_a_body_is_413_at_once_and_on_the_way() {
 }
 
 #[tokio::test]
+async fn a_refusal_reaches_a_client_that_sends_on() {
+    bounded(async {
+        let (_running, address) =
+            proxy_with(answering(OK).await, |_, forward| forward.max_body_bytes = Some(10));
+        let mut client = connect(address).await;
+        let length = 32 << 20;
+        let head = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        client.write_all(&vec![b'x'; length]).await.unwrap();
+        let mut response = String::new();
+        client.read_to_string(&mut response).await.unwrap();
+        assert_eq!(status(&response), 413);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn slow_heads_are_cut_also_when_they_keep_dripping() {
     bounded(async {
         let (_running, address) = proxy_with(answering(OK).await, |server, _| {
