@@ -9,6 +9,8 @@ use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo,
     ProtocolVersion, RedisConnectionInfo, TlsCertificates, Value,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tokio::time::timeout;
 
 use crate::error::{ConnectionError, RedisError};
@@ -41,8 +43,6 @@ pub(crate) struct Opener {
 pub(crate) struct Hello {
     pub(crate) is_replica: bool,
     pub(crate) mode: Mode,
-    /// The version, of Redis itself or the one that another server is compatible with.
-    pub(crate) version: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,11 @@ impl Opener {
             within: settings.connect_timeout,
             pipeline: settings.calls_in_flight.saturating_mul(4).max(64),
         };
+        if let Some(ca) = &tls.ca
+            && !matches!(CertificateDer::pem_slice_iter(ca).next(), Some(Ok(_)))
+        {
+            return Err(RedisError::NoAuthority);
+        }
         if opener.certificates.is_some() {
             // Somebody else in the process may have chosen a provider already; theirs is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
@@ -150,7 +155,7 @@ pub(crate) async fn hello(
     let Value::Map(fields) = value else { return Err(ConnectionError::Answer("HELLO")) };
     let field =
         |name: &str| fields.iter().find(|(key, _)| text(key) == Some(name)).and_then(|(_, v)| text(v));
-    let (Some(role), Some(mode), Some(version)) = (field("role"), field("mode"), field("version")) else {
+    let (Some(mode), Some(version)) = (field("mode"), field("version")) else {
         return Err(ConnectionError::Answer("HELLO"));
     };
     let mode = match mode {
@@ -166,7 +171,9 @@ pub(crate) async fn hello(
     if is_old {
         return Err(ConnectionError::TooOld { version: version.to_owned() });
     }
-    Ok(Hello { is_replica: role == "replica" || role == "slave", mode, version: version.to_owned() })
+    // A Sentinel has no role.
+    let is_replica = matches!(field("role"), Some("replica" | "slave"));
+    Ok(Hello { is_replica, mode })
 }
 
 pub(crate) fn text(value: &Value) -> Option<&str> {

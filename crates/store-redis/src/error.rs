@@ -108,6 +108,9 @@ pub enum RedisError {
     /// A client certificate without its key, or the other way round.
     #[error("a client certificate and its key come together; only one of them is given")]
     HalfClientCertificate,
+    /// No certificate is in what should be the certificates of an authority.
+    #[error("no certificate in the PEM of the authority; it should hold BEGIN CERTIFICATE")]
+    NoAuthority,
     /// The certificates cannot be used.
     #[error("the certificates cannot be used: {source}")]
     Certificates {

@@ -22,12 +22,11 @@ use crate::topology::{self, Topology};
 /// The Redis or Valkey store. See the [crate](crate) for what it guarantees.
 ///
 /// Clones share the same connections.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RedisStore {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) settings: RedisSettings,
     pub(crate) naming: Naming,
@@ -121,6 +120,16 @@ impl RedisStore {
         let connected = servers.iter().filter(|(c, _)| matches!(c, Connection::Up(_))).count();
         let resting = servers.iter().filter(|(_, resting)| *resting).count();
         RedisHealth { connected, disconnected: servers.len().saturating_sub(connected), resting }
+    }
+}
+
+impl core::fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RedisStore")
+            .field("deployment", &self.inner.settings.deployment)
+            .field("health", &self.health())
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
     }
 }
 

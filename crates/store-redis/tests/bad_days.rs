@@ -1,5 +1,13 @@
 //! Servers that fail in every way that is known: each check has its answer or error in time, and the store recovers by itself.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may panic"
+)]
+
 mod support;
 
 use core::time::Duration;

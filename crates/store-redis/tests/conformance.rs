@@ -1,5 +1,13 @@
 //! The suite that every store passes, through the script that is deployed, with virtual time.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may panic"
+)]
+
 mod support;
 
 use core::sync::atomic::{AtomicU64, Ordering};

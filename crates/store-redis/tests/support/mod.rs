@@ -1,6 +1,6 @@
 //! What the tests of the store share.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part of it, and may panic")]
 
 use core::time::Duration;
 

@@ -1,0 +1,138 @@
+//! A cluster of three primaries with a replica each.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may panic"
+)]
+
+mod support;
+
+use cupo_core::{Check, Store, Timestamp};
+use cupo_store_redis::{RedisSettings, RedisStore};
+use cupo_testkit::redis::Cluster;
+use support::{ask, bucket, key, one, patient, settings, until, until_answered};
+
+fn url(cluster: &Cluster) -> String {
+    let hosts: Vec<String> = cluster.urls().iter().map(|url| url.replace("redis://", "")).collect();
+    format!("redis-cluster://{}", hosts.join(","))
+}
+
+fn store(settings: RedisSettings) -> RedisStore {
+    RedisStore::new(settings).unwrap()
+}
+
+/// The slot that the key of `one(scope, …)` lives in, read off the server that has it.
+fn slot_of(cluster: &mut Cluster, scope: &str) -> u16 {
+    let name = (0..3)
+        .find_map(|n| {
+            let keys = cluster.node(n).command(&["KEYS", "*"]);
+            keys.array().iter().map(|key| key.bytes().to_vec()).find(|key| contains(key, scope.as_bytes()))
+        })
+        .expect("a key");
+    cluster.slot(name)
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+async fn admitted_of(store: &RedisStore, check: &Check, times: u64) -> u64 {
+    let tasks: Vec<_> = (0..times)
+        .map(|_| {
+            let (store, check) = (store.clone(), check.clone());
+            tokio::spawn(async move { store.check(&check, Timestamp::EPOCH).await.unwrap().is_admitted() })
+        })
+        .collect();
+    let mut admitted = 0;
+    for task in tasks {
+        admitted += u64::from(task.await.unwrap());
+    }
+    admitted
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_slot_is_reached_and_counts_exactly() {
+    let mut cluster = Cluster::start();
+    let store = store(patient(&url(&cluster)));
+    for n in 0..50 {
+        let check = Check::one(key("a", n), bucket(5), 1);
+        assert_eq!(admitted_of(&store, &check, 12).await, 5, "key {n}");
+    }
+    assert_eq!(store.health().connected, 3);
+    for n in 0..3 {
+        assert!(!cluster.node(n).command(&["KEYS", "*"]).array().is_empty());
+        cluster.node(n).assert_every_key_has_a_ttl();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_the_same_parts_go_in_one_call() {
+    let cluster = Cluster::start();
+    let store = store(patient(&url(&cluster)));
+    let mut check = one("burst", bucket(5), 1);
+    check.push(key("daily", 0), bucket(9), 1).unwrap();
+    let before = store.stats().calls;
+    assert!(store.check(&check, Timestamp::EPOCH).await.unwrap().is_admitted());
+    assert_eq!(store.stats().calls, before + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_moves_loses_nothing_and_admits_nothing_more() {
+    let mut cluster = Cluster::start();
+    let store = store(patient(&url(&cluster)));
+    let check = one("mover", bucket(100), 1);
+    assert_eq!(admitted_of(&store, &check, 10).await, 10);
+    let slot = slot_of(&mut cluster, "mover");
+    let from = cluster.owner(slot, 0);
+    let to = (from + 1) % 3;
+
+    cluster.begin_move(slot, to);
+    assert_eq!(admitted_of(&store, &check, 10).await, 10, "the key is still where it was");
+    let other = one("moved-burst", bucket(7), 1);
+    // The same slot, but a key that is not there yet: it is asked for at the other node.
+    assert_eq!(admitted_of(&store, &other, 10).await, 7);
+    cluster.move_slot(slot, to);
+    assert_eq!(admitted_of(&store, &check, 100).await, 80);
+    assert_eq!(admitted_of(&store, &other, 10).await, 0);
+    assert_eq!(cluster.owner(slot, 0), to);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_orderly_failover_is_followed() {
+    let mut cluster = Cluster::start();
+    let store = store(settings(&url(&cluster)));
+    let check = one("mover", bucket(1_000_000), 1);
+    until_answered(&store, &check).await;
+    let slot = slot_of(&mut cluster, "mover");
+    let owner = cluster.owner(slot, 0);
+    cluster.failover(owner + 3);
+    let executed = until_answered(&store, &check).await;
+    assert!(executed.decisions[0].remaining < 1_000_000 - 1, "its counts came along");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_hangs_is_replaced_while_the_others_serve() {
+    let mut cluster = Cluster::start();
+    let store = store(settings(&url(&cluster)));
+    let check = one("mover", bucket(1_000_000), 1);
+    until_answered(&store, &check).await;
+    let slot = slot_of(&mut cluster, "mover");
+    let owner = cluster.owner(slot, 0);
+    cluster.node(owner).pause();
+    let deadline = core::time::Duration::from_millis(200);
+    let mut others = 0;
+    for n in 0..60 {
+        let answer = ask(&store, &Check::one(key("b", n), bucket(10), 1), deadline).await;
+        others += u32::from(answer.is_ok());
+    }
+    assert!(others >= 20, "{others} of 60 keys live elsewhere and were served");
+    let cluster = tokio::task::spawn_blocking(move || {
+        cluster.until_promoted(owner + 3);
+        cluster
+    });
+    let _cluster = cluster.await.unwrap();
+    until("the new primary answers", async || ask(&store, &check, deadline).await.ok()).await;
+}
