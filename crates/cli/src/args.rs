@@ -20,7 +20,7 @@ Exit codes:
   0  done
   1  the policy or the input is wrong; the message says where and what to do
   2  the options are wrong
-  3  the machine did not do its part: a port is taken, a file cannot be read";
+  3  the machine did not do its part: a port is taken, stdin or stdout failed";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -40,13 +40,21 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
     /// Where to listen [default: 127.0.0.1:8080]. Overrules the file.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Where counters are kept: memory, or the URL of Redis or Valkey servers. Overrules the file.
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
     #[command(flatten)]
     pub(crate) quick: QuickArgs,
     /// What the log on stderr tells, besides what is worse.
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     pub(crate) log: LogLevel,
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "write an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:80 or [::]:8080")
 }
 
 /// A policy of one rule, without a file.
@@ -116,7 +124,7 @@ finishes what is in flight; a second one does not wait.
 
 Exit codes:
   0  stopped by a signal, everything in flight finished
-  1  the policy is wrong; the message says where and what to do
+  1  the policy is wrong or cannot be read; the message says where and what to do
   2  the options are wrong
   3  the port cannot be had
 
@@ -133,12 +141,16 @@ Prints to stdout what each rule matches, counts and allows. Errors go to stderr,
 Exit codes:
   0  the policy is valid
   1  it is not, or cannot be read
+  3  with --connect: the store cannot be reached; the message says why
 
 Example:
   cupo check cupo.yaml")]
 pub(crate) struct CheckArgs {
     /// The policy file (YAML).
     pub(crate) file: PathBuf,
+    /// Also try to reach the store that the policy names.
+    #[arg(long)]
+    pub(crate) connect: bool,
 }
 
 /// Try a policy on recorded traffic, in virtual time.
@@ -147,6 +159,10 @@ pub(crate) struct CheckArgs {
 pub(crate) struct ReplayArgs {
     /// The policy file (YAML).
     pub(crate) file: PathBuf,
+    /// Where counters are kept: memory, or the URL of Redis or Valkey servers, under a prefix of their own that goes by
+    /// itself a day later. What the file says of a Redis store does not count here.
+    #[arg(long, value_name = "STORE", default_value = "memory")]
+    pub(crate) store: String,
 }
 
 const REPLAY_HELP: &str = r#"Reads events as JSON lines on stdin, decides each at its own time through the same engine that serves requests, and
@@ -155,12 +171,12 @@ writes one JSON line each to stdout, in order. No clock is read and nothing is w
 Event (all but t_us optional; an unknown field is an error):
   {"t_us":0,"peer":"203.0.113.9","method":"GET","path":"/","headers":{"x-key":"k1"},"descriptors":{},"cost":1}
 
-  t_us         microseconds since the Unix epoch; time that steps back grants nothing extra
+  t_us         microseconds since the Unix epoch, below 2^52; time that steps back grants nothing extra
   peer         the address that the connection came from; proxies are trusted as the policy says
   method       GET if not said
   path         with the query if there is one; / if not said
   headers      name to value, or to a list of values for several lines
-  descriptors  what other programs say of the request
+  descriptors  name to value: what other programs say of the request
   cost         multiples of a rule's cost; 0 is a peek; 1 if not said
 
 Answer:
@@ -174,7 +190,7 @@ Answer:
 
 Exit codes:
   0  every event was decided
-  1  the policy or an event is wrong; what came before it has been answered
+  1  the policy or an event is wrong, or the policy cannot be read; what came before it has been answered
   3  stdin or stdout failed
 
 Example:

@@ -4,13 +4,32 @@ use std::io::{self, Write};
 
 use cupo_config::{Config, MemoryBound, StoreSource};
 use cupo_core::{Action, Algorithm, DisplayDuration, OnMissing, Rule};
+use cupo_store_redis::{RedisSettings, RedisStore};
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
+use crate::store;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let config = cupo_config::load(&args.file)?;
-    describe(&config, &mut io::stdout().lock()).map_err(Failure::Write)
+    // What only the store understands, such as its URL, is looked at too.
+    let redis = match &config.store {
+        StoreSource::Redis(redis) => Some(store::settings(redis)?),
+        _ => None,
+    };
+    describe(&config, &mut io::stdout().lock()).map_err(Failure::Write)?;
+    match redis {
+        Some(settings) if args.connect => connect(&settings),
+        _ => Ok(()),
+    }
+}
+
+/// Tries the connection and says what is there.
+fn connect(settings: &RedisSettings) -> Result<(), Failure> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;
+    let found = runtime.block_on(RedisStore::try_connection(settings)).map_err(Failure::Connect)?;
+    writeln!(io::stdout().lock(), "\nthe store answers: {found}").map_err(Failure::Write)
 }
 
 fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
@@ -20,7 +39,7 @@ fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{} is valid.\n", config.source.name())?;
     writeln!(out, "listen           {}", or_none(gateway.listen.map(|a| a.to_string())))?;
     writeln!(out, "upstream         {}", or_none(gateway.upstream.as_ref().map(ToString::to_string)))?;
-    writeln!(out, "store            {}", store(&config.store))?;
+    writeln!(out, "store            {}", kept(&config.store))?;
     let proxies: Vec<String> = trust.proxies.iter().map(ToString::to_string).collect();
     match proxies.as_slice() {
         [] => writeln!(out, "trusted proxies  none: the address of the connection is the client's")?,
@@ -32,7 +51,7 @@ fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn store(store: &StoreSource) -> String {
+fn kept(store: &StoreSource) -> String {
     match store {
         StoreSource::Memory { bound: None } => "memory".to_owned(),
         StoreSource::Memory { bound: Some(MemoryBound::Bytes(bytes)) } => {
@@ -41,6 +60,7 @@ fn store(store: &StoreSource) -> String {
         StoreSource::Memory { bound: Some(MemoryBound::Keys(keys)) } => {
             format!("memory, at most {keys} keys")
         }
+        StoreSource::Redis(redis) => redis.shown_url(),
         _ => "another".to_owned(),
     }
 }

@@ -1,14 +1,17 @@
 //! Why a command failed, and with which exit code.
 
+use std::error::Error as _;
+use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
 use cupo_config::ConfigErrors;
 use cupo_core::{LimitError, PolicyErrors, RateError};
-use cupo_store_memory::MemoryStoreError;
+use cupo_store_redis::RedisError;
 use thiserror::Error;
 
 use crate::replay::EventError;
+use crate::store::NoStore;
 
 /// Why a command failed.
 #[derive(Debug, Error)]
@@ -25,12 +28,14 @@ pub(crate) enum Failure {
     Key(#[from] cupo_core::KeySpecError),
     #[error("error: {0}")]
     Usage(&'static str),
-    #[error("error: {0}")]
+    #[error("error: {}", Whole(.0))]
     Server(#[from] cupo_server::Error),
     #[error("error: the runtime or its signals cannot be started: {0}")]
     Runtime(io::Error),
-    #[error("error: store: {0}")]
-    Memory(#[from] MemoryStoreError),
+    #[error("error: {0}")]
+    Store(#[from] NoStore),
+    #[error("error: the store cannot be reached: {0}")]
+    Connect(RedisError),
     #[error("error: events, line {line}: {source}")]
     Event { line: u64, source: EventError },
     #[error("error: cannot read events: {0}")]
@@ -39,7 +44,42 @@ pub(crate) enum Failure {
     Write(io::Error),
 }
 
+/// An error of the server with its causes, and what to do about the usual one.
+struct Whole<'a>(&'a cupo_server::Error);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        let hint = match self.0 {
+            cupo_server::Error::Listen { source, .. } => match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "stop the program that listens there, or choose another port with --listen"
+                }
+                io::ErrorKind::PermissionDenied => {
+                    "ports below 1024 need a privilege; choose another with --listen"
+                }
+                io::ErrorKind::AddrNotAvailable => {
+                    "this machine has no such address; choose another with --listen"
+                }
+                _ => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        write!(f, "\nhint: {hint}")
+    }
+}
+
 impl Failure {
+    /// Whether whoever read our output has seen enough, which is no failure of ours.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// 1: the policy or the input is wrong; 2: the options are wrong; 3: the machine did not do its part.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
@@ -51,10 +91,10 @@ impl Failure {
             | Self::Limit(_)
             | Self::Key(_)
             | Self::Usage(_)
-            | Self::Memory(_) => 2.into(),
-            // Whoever read our output has seen enough.
-            Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Self::Read(_) | Self::Write(_) | Self::Server(_) | Self::Runtime(_) => 3.into(),
+            | Self::Store(_) => 2.into(),
+            Self::Read(_) | Self::Write(_) | Self::Server(_) | Self::Runtime(_) | Self::Connect(_) => {
+                3.into()
+            }
         }
     }
 }

@@ -1,13 +1,118 @@
-//! The store that the policy asks for.
+//! The store that the policy or an option asks for.
 
-use cupo_config::{MemoryBound, StoreSource};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use cupo_config::{MemoryBound, PasswordSource, RedisSource, StoreSource};
+use cupo_core::{Check, CheckItem, Executed, Store, StoreError, Timestamp};
 use cupo_store_memory::{MemoryStore, MemoryStoreError};
+use cupo_store_redis::{RedisError, RedisSettings, RedisStore, Secret};
+use thiserror::Error;
+use tokio::runtime::{Builder, Runtime};
 
-/// A store in memory; `default_bytes` bounds it where the policy does not.
-pub(crate) fn memory(
-    source: &StoreSource,
-    default_bytes: Option<usize>,
-) -> Result<MemoryStore, MemoryStoreError> {
+/// Why there is no store.
+#[derive(Debug, Error)]
+pub(crate) enum NoStore {
+    #[error("store.memory: {0}")]
+    Memory(#[from] MemoryStoreError),
+    #[error("store.redis: {0}")]
+    Redis(#[from] RedisError),
+    #[error("store.redis: `{}` cannot be read: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+}
+
+/// One of the stores.
+pub(crate) enum AnyStore {
+    Memory(MemoryStore),
+    Redis(RedisStore),
+}
+
+impl AnyStore {
+    /// The store that `source` asks for; `default_bytes` bounds one in memory where the policy does not.
+    pub(crate) fn open(source: &StoreSource, default_bytes: Option<usize>) -> Result<Self, NoStore> {
+        match source {
+            StoreSource::Redis(redis) => Ok(Self::Redis(RedisStore::new(settings(redis)?)?)),
+            _ => Ok(Self::Memory(memory(source, default_bytes)?)),
+        }
+    }
+
+    pub(crate) const fn memory(&self) -> Option<&MemoryStore> {
+        match self {
+            Self::Memory(store) => Some(store),
+            Self::Redis(_) => None,
+        }
+    }
+}
+
+impl Store for AnyStore {
+    async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
+        match self {
+            Self::Memory(store) => Ok(store.execute(check, now)),
+            // The future of the larger store would make every future of the smaller one as large.
+            Self::Redis(store) => Box::pin(store.check(check, now)).await,
+        }
+    }
+
+    async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store) => {
+                store.cancel(item, now, end);
+                Ok(())
+            }
+            Self::Redis(store) => Box::pin(store.cancel(item, now, end)).await,
+        }
+    }
+}
+
+/// Where a store in Redis does its work.
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).thread_name("cupo-store").enable_all().build()
+}
+
+/// The store that `--store` names.
+pub(crate) fn named(name: &str) -> StoreSource {
+    if name == "memory" {
+        return StoreSource::default();
+    }
+    let mut redis = RedisSource::default();
+    redis.url = name.to_owned();
+    StoreSource::Redis(Box::new(redis))
+}
+
+/// How to reach the servers that the policy names.
+pub(crate) fn settings(source: &RedisSource) -> Result<RedisSettings, NoStore> {
+    let mut settings = RedisSettings::from_url(&source.url)?;
+    if source.username.is_some() {
+        settings.username.clone_from(&source.username);
+    }
+    match &source.password {
+        Some(PasswordSource::Environment(name)) => settings.password = Some(Secret::from_env(name)?),
+        Some(PasswordSource::File(path)) => settings.password = Some(Secret::from_file(path)?),
+        _ => {}
+    }
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    settings.prefix = source.prefix.clone().unwrap_or(settings.prefix);
+    settings.deadline = source.deadline.unwrap_or(settings.deadline);
+    settings.connect_timeout = source.connect_timeout.unwrap_or(settings.connect_timeout);
+    settings.max_waiters = source.max_waiters.map_or(settings.max_waiters, size);
+    settings.batch_max = source.batch_max.map_or(settings.batch_max, size);
+    settings.denial_cache = source.denial_cache.unwrap_or(settings.denial_cache);
+    settings.breaker.failures = source.breaker_failures.unwrap_or(settings.breaker.failures);
+    settings.breaker.rest = source.breaker_rest.unwrap_or(settings.breaker.rest);
+    settings.tls.ca = pem(source.ca_file.as_ref())?;
+    settings.tls.client_certificate = pem(source.certificate_file.as_ref())?;
+    settings.tls.client_key = source.key_file.as_ref().map(Secret::from_file).transpose()?;
+    settings.validate()?;
+    Ok(settings)
+}
+
+fn pem(path: Option<&PathBuf>) -> Result<Option<Vec<u8>>, NoStore> {
+    let read = |path: &PathBuf| fs::read(path).map_err(|source| NoStore::File { path: path.clone(), source });
+    path.map(read).transpose()
+}
+
+fn memory(source: &StoreSource, default_bytes: Option<usize>) -> Result<MemoryStore, MemoryStoreError> {
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let builder = MemoryStore::builder();
     let builder = match source {

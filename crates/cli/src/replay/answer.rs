@@ -86,13 +86,17 @@ const CHUNK: usize = 256;
 const QUEUE: usize = 8;
 
 impl Answers {
-    /// Adds an answer, and sends what has gathered if there is enough or `now` says so. `false` once the writer has ended.
-    pub(super) fn push(&mut self, t_us: u64, outcome: Outcome, now: bool) -> bool {
+    /// Adds an answer. `false` once the writer has ended.
+    pub(super) fn push(&mut self, t_us: u64, outcome: Outcome) -> bool {
         self.chunk.push((t_us, outcome));
-        if now || self.chunk.len() >= CHUNK { self.send() } else { true }
+        self.chunk.len() < CHUNK || self.send()
     }
 
-    fn send(&mut self) -> bool {
+    /// Sends what has gathered. `false` once the writer has ended.
+    pub(super) fn send(&mut self) -> bool {
+        if self.chunk.is_empty() {
+            return true;
+        }
         let chunk = mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
         self.sender.send(chunk).is_ok()
     }

@@ -1,34 +1,64 @@
 //! One recorded request.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::IpAddr;
 
-use cupo_core::{Attributes, StoreError, Trust};
+use cupo_core::{Attributes, StoreError, Timestamp, Trust};
 use cupo_http::RequestAttributes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use thiserror::Error;
+
+use super::pairs::{Pairs, Text};
 
 /// Why a line is no event.
 #[derive(Debug, Error)]
 pub(crate) enum EventError {
     #[error("a line is longer than 1 MiB")]
     TooLong,
-    #[error("{0}; see `cupo replay --help` for the form of an event")]
+    #[error("this is no JSON object; see `cupo replay --help` for the form of an event")]
+    NoObject,
+    #[error("{}; see `cupo replay --help` for the form of an event", Placed(.0))]
     Json(#[from] serde_json::Error),
-    #[error("`{0}` is not a method")]
+    #[error("`t_us` is {0}, after the year 2112; it counts microseconds since the Unix epoch")]
+    Time(u64),
+    #[error("`{}` is not a method", Short(.0))]
     Method(String),
-    #[error("`{0}` is not a path; it begins with `/` and has no blanks")]
+    #[error("`{}` is not a path; it begins with `/` and has no blanks", Short(.0))]
     Path(String),
-    #[error("`{0}` is not a header name")]
+    #[error("`{}` is not a header name", Short(.0))]
     HeaderName(String),
-    #[error("the value of the header `{0}` has characters that no header carries")]
+    #[error("the value of the header `{}` has characters that no header carries", Short(.0))]
     HeaderValue(String),
     #[error("{0}")]
     Store(StoreError),
 }
 
+/// An error of JSON by its column; of lines it knows only its own.
+struct Placed<'a>(&'a serde_json::Error);
+
+impl fmt::Display for Placed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, column) = (self.0.to_string(), self.0.column());
+        let place = format!(" at line {} column {column}", self.0.line());
+        write!(f, "column {column}: {}", whole.strip_suffix(&place).unwrap_or(&whole))
+    }
+}
+
+/// The beginning of a text, which may be as long as a line.
+struct Short<'a>(&'a str);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 80;
+        let end = self.0.char_indices().nth(SHOWN).map(|(end, _)| end);
+        let shown = end.and_then(|end| self.0.get(..end));
+        write!(f, "{}{}", shown.unwrap_or(self.0).escape_debug(), if shown.is_some() { "…" } else { "" })
+    }
+}
+
+/// One line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Event<'a> {
@@ -39,9 +69,9 @@ pub(super) struct Event<'a> {
     #[serde(borrow)]
     path: Option<Text<'a>>,
     #[serde(borrow, default)]
-    headers: Pairs<'a>,
+    headers: Pairs<'a, true>,
     #[serde(borrow, default)]
-    descriptors: Pairs<'a>,
+    descriptors: Pairs<'a, false>,
     #[serde(default = "one")]
     cost: u64,
 }
@@ -50,54 +80,18 @@ const fn one() -> u64 {
     1
 }
 
-/// The entries of a JSON object, in order. A value is a string or a list of strings.
-#[derive(Debug, Default)]
-struct Pairs<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Pairs<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object of names and texts")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut pairs = Vec::new();
-                while let Some((Text(name), values)) = map.next_entry::<Text<'de>, Values<'de>>()? {
-                    match values {
-                        Values::One(Text(value)) => pairs.push((name, value)),
-                        Values::Many(values) => {
-                            pairs.extend(values.into_iter().map(|Text(v)| (name.clone(), v)));
-                        }
-                    }
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-
-        deserializer.deserialize_map(Entries)
-    }
-}
-
-/// A string that is borrowed from the line where it has no escapes.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Values<'a> {
-    One(#[serde(borrow)] Text<'a>),
-    Many(#[serde(borrow)] Vec<Text<'a>>),
-}
-
 impl<'a> Event<'a> {
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, EventError> {
+        if line.trim_ascii_start().first() != Some(&b'{') {
+            return Err(EventError::NoObject);
+        }
         Ok(serde_json::from_slice(line)?)
+    }
+
+    /// When it happened.
+    pub(super) const fn at(&self) -> Result<Timestamp, EventError> {
+        let at = Timestamp::from_micros(self.t_us);
+        if at.as_micros() == self.t_us { Ok(at) } else { Err(EventError::Time(self.t_us)) }
     }
 
     /// The request as the gateway would see it.

@@ -18,13 +18,26 @@ pub(super) struct Lines<R> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Where the next newline is, once it has been found.
+    newline: Option<usize>,
+    /// Up to here there is none.
+    searched: usize,
     number: u64,
     ended: bool,
 }
 
 impl<R: Read> Lines<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, buffer: vec![0; BUFFER], start: 0, end: 0, number: 0, ended: false }
+        Self {
+            source,
+            buffer: vec![0; BUFFER],
+            start: 0,
+            end: 0,
+            newline: None,
+            searched: 0,
+            number: 0,
+            ended: false,
+        }
     }
 
     /// How many lines have been given out.
@@ -32,29 +45,34 @@ impl<R: Read> Lines<R> {
         self.number
     }
 
-    /// Whether the next line has yet to be read from the source.
-    pub(super) const fn is_drained(&self) -> bool {
-        self.start == self.end
+    /// Whether the rest of the next line has yet to be read from the source, which may take as long as it likes.
+    pub(super) fn is_drained(&mut self) -> bool {
+        self.find_newline().is_none()
+    }
+
+    fn find_newline(&mut self) -> Option<usize> {
+        if self.newline.is_none() {
+            let unsearched = self.buffer.get(self.searched..self.end).unwrap_or_default();
+            self.newline = memchr::memchr(b'\n', unsearched).map(|at| self.searched.saturating_add(at));
+            self.searched = self.newline.unwrap_or(self.end);
+        }
+        self.newline
     }
 
     /// The next line without its end, or `None` after the last.
     pub(super) fn next(&mut self) -> Option<Result<&[u8], LineError>> {
-        let mut searched = 0;
-        let length = loop {
-            let unread = self.buffer.get(self.start..self.end).unwrap_or_default();
-            let newline = memchr::memchr(b'\n', unread.get(searched..).unwrap_or_default());
-            if let Some(at) = newline {
-                break searched.saturating_add(at);
+        let end = loop {
+            if let Some(newline) = self.find_newline() {
+                break newline;
             }
-            searched = unread.len();
-            if searched > LONGEST {
+            if self.end.saturating_sub(self.start) > LONGEST {
                 return Some(Err(LineError::TooLong));
             }
             if self.ended {
-                if unread.is_empty() {
+                if self.start == self.end {
                     return None;
                 }
-                break searched;
+                break self.end;
             }
             match self.fill() {
                 Ok(0) => self.ended = true,
@@ -62,10 +80,11 @@ impl<R: Read> Lines<R> {
                 Err(error) => return Some(Err(LineError::Read(error))),
             }
         };
-        let line = self.start..self.start.saturating_add(length);
-        self.start = line.end.saturating_add(1).min(self.end);
+        let line = self.start..end;
+        self.start = end.saturating_add(1).min(self.end);
+        (self.newline, self.searched) = (None, self.start);
         self.number = self.number.saturating_add(1);
-        if length > LONGEST {
+        if line.len() > LONGEST {
             return Some(Err(LineError::TooLong));
         }
         Some(Ok(self.buffer.get(line).unwrap_or_default()))
@@ -75,6 +94,7 @@ impl<R: Read> Lines<R> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end = self.end.saturating_sub(self.start);
+            self.searched = self.searched.saturating_sub(self.start);
             self.start = 0;
         }
         if self.end == self.buffer.len() {

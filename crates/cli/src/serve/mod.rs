@@ -1,25 +1,32 @@
 //! `cupo serve`: the gateway.
 
+mod alarm;
 mod quick;
 mod settings;
+mod signals;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cupo_config::{GatewaySource, UpstreamSource};
-use cupo_core::{Clock, Engine, Policy, SystemClock};
+use cupo_config::{GatewaySource, StoreSource, UpstreamSource};
+use cupo_core::{Clock, Engine, OnStoreError, Policy, SystemClock};
 use cupo_server::{AccessLog, Demo, Listeners, Running, Upstream, start_gateway};
 use cupo_store_memory::MemoryStore;
-use tokio::signal::unix::{SignalKind, signal};
+
+use tokio::runtime::Runtime;
 
 use crate::args::ServeArgs;
 use crate::failure::Failure;
-use crate::store;
+use crate::store::{self, AnyStore};
+use alarm::Alarm;
+use signals::Signals;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     start_log(args)?;
-    let plan = Plan::from(args)?;
+    // A store in Redis works on a thread of its own, which has to outlive the last request.
+    let runtime = store::runtime().map_err(Failure::Runtime)?;
+    let plan = Plan::from(args, &runtime)?;
     let (upstream, demo) = plan.upstream()?;
     let listen = args.listen.or(plan.gateway.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080)));
 
@@ -32,12 +39,33 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         log_thread = Some(thread);
     }
     let forward = settings::forward(&plan.gateway, upstream);
-    let engine = Arc::new(Engine::new(plan.policy, plan.store));
+    let local = local_memory(&plan.policy);
+    let mut engine = Engine::new(plan.policy, plan.store).with_observer(Alarm::new());
+    if let Some(local) = local.clone() {
+        engine = engine.with_fallback(local);
+    }
+    let engine = Arc::new(engine);
     let listeners = Listeners::bind(&[listen], server.workers)?;
+    // Before anybody can know that we are here, and stop us.
+    let mut signals = Signals::catch().map_err(Failure::Runtime)?;
     let running = start_gateway(server, listeners, forward, Arc::clone(&engine))?;
-    announce(&running, demo.as_ref()).map_err(Failure::Write)?;
+    // The access log has stdout to itself: it is for programs to read.
+    let announced = if log_thread.is_some() {
+        announce(&running, demo.as_ref(), &mut io::stderr().lock())
+    } else {
+        announce(&running, demo.as_ref(), &mut io::stdout().lock())
+    };
+    if let Err(error) = announced {
+        tracing::warn!(%error, "nobody could be told where cupo listens");
+    }
 
-    wait_for_the_end(&running, &engine)?;
+    let sweep = || {
+        let memory = engine.store().memory().into_iter().chain(local.as_deref());
+        memory.for_each(|store| store.sweep(engine.clock().now()));
+    };
+    signals.wait(settings::SWEEP_EVERY, sweep);
+    running.stop();
+    signals.exit_on_the_next();
     running.join()?;
     if let Some(thread) = log_thread {
         // It ends by itself once the last connection has let go of the log.
@@ -51,23 +79,22 @@ struct Plan {
     gateway: GatewaySource,
     upstream: Option<String>,
     policy: Arc<Policy>,
-    store: MemoryStore,
+    store: AnyStore,
 }
 
 impl Plan {
-    fn from(args: &ServeArgs) -> Result<Self, Failure> {
+    fn from(args: &ServeArgs, runtime: &Runtime) -> Result<Self, Failure> {
+        let _within = runtime.enter();
         let upstream = args.upstream.clone();
         let Some(file) = &args.config else {
             let policy = quick::policy(&args.quick)?;
-            return Ok(Self {
-                gateway: GatewaySource::default(),
-                upstream,
-                policy,
-                store: MemoryStore::new(),
-            });
+            let source = args.store.as_deref().map_or_else(StoreSource::default, store::named);
+            let store = AnyStore::open(&source, None)?;
+            return Ok(Self { gateway: GatewaySource::default(), upstream, policy, store });
         };
         let config = cupo_config::load(file)?;
-        let store = store::memory(&config.store, None)?;
+        let source = args.store.as_deref().map_or(config.store, store::named);
+        let store = AnyStore::open(&source, None)?;
         Ok(Self { gateway: config.gateway, upstream, policy: config.policy, store })
     }
 
@@ -90,8 +117,7 @@ impl Plan {
     }
 }
 
-fn announce(running: &Running, demo: Option<&Demo>) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+fn announce(running: &Running, demo: Option<&Demo>, out: &mut impl Write) -> io::Result<()> {
     for address in running.addresses() {
         writeln!(out, "cupo listens on http://{address}")?;
     }
@@ -106,49 +132,10 @@ fn announce(running: &Running, demo: Option<&Demo>) -> io::Result<()> {
     out.flush()
 }
 
-/// Sweeps the store until a signal asks to stop; a second signal does not wait for requests in flight.
-fn wait_for_the_end(running: &Running, engine: &Engine<MemoryStore>) -> Result<(), Failure> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;
-    runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Runtime)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Runtime)?;
-        let mut sweep = tokio::time::interval(settings::SWEEP_EVERY);
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => break,
-                _ = terminate.recv() => break,
-                _ = sweep.tick() => engine.store().sweep(engine.clock().now()),
-            }
-        }
-        Ok::<(), Failure>(())
-    })?;
-    running.stop();
-    // The signals' handlers are gone with the runtime, yet the process still catches them: give them their meaning back.
-    exit_on_the_next_signal();
-    Ok(())
-}
-
-/// From now on a signal ends the process at once.
-fn exit_on_the_next_signal() {
-    let wait = || -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let (mut interrupt, mut terminate) =
-                (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            Ok(())
-        })
-    };
-    std::thread::spawn(move || {
-        if wait().is_ok() {
-            #[allow(clippy::exit, reason = "whoever signals twice does not want to wait")]
-            std::process::exit(130);
-        }
-    });
+/// Memory of this node's for rules that decide by themselves when the store cannot, if there are any.
+fn local_memory(policy: &Policy) -> Option<Arc<MemoryStore>> {
+    let local = policy.rules().iter().any(|rule| rule.on_store_error() == OnStoreError::Local);
+    local.then(|| Arc::new(MemoryStore::new()))
 }
 
 /// Logs of the server's go to stderr.
