@@ -1,0 +1,20 @@
+//! The command as its users see it: the real binary, real sockets, real pipes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod agreement;
+mod check;
+mod client;
+mod delay;
+mod help;
+mod identity;
+mod limits;
+mod operation;
+mod options;
+mod passing;
+mod policies;
+mod process;
+mod readme;
+mod replay;
+mod replay_errors;
+mod upstream;
+mod waiting;
