@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::mpsc::channel;
 
 use parking_lot::Mutex;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::client::{Client, get, request};
@@ -182,16 +182,15 @@ fn a_port_that_is_taken_is_refused_also_by_another_cupo() {
 
 #[test]
 fn a_gateway_whose_reader_has_gone_serves_on() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
     let mut command = cupo();
-    // `head -0` has closed its end before anything is written, or closes it after; both must do.
     command.args(["serve", "--upstream", "demo", "--limit", "1/1000d", "--listen", "127.0.0.1:0"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    // It says so, or was quick enough to have been heard; in either case it runs until it is told to stop.
-    let pid = rustix::process::Pid::from_child(&child);
-    crate::process::wait(std::time::Duration::from_millis(300));
-    assert_eq!(child.try_wait().unwrap(), None);
-    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut BufReader::new(child.stderr.take().unwrap()), &mut line).unwrap();
+    assert!(line.contains("nobody could be told where cupo listens"), "{line}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
