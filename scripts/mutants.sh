@@ -17,4 +17,4 @@ esac
 
 # Only the tests that know the algorithms: the rest of the workspace would only repeat what they say.
 exec cargo mutants --package cupo-core --jobs 1 --timeout 120 --output target/mutants "$@" -- \
-    --lib --test laws --test states --test limits --test vectors --test model
+    --lib --test laws --test states --test limits --test vectors --test refund --test stated_bounds --test model

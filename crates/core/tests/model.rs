@@ -179,7 +179,7 @@ fn at_random(algorithm: Algorithm) {
         }
         Ok(())
     };
-    TestRunner::new(strategy::config(192)).run(&cases, test).unwrap_or_else(|e| panic!("{e}"));
+    TestRunner::new(strategy::config(96)).run(&cases, test).unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]

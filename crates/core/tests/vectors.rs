@@ -32,6 +32,13 @@ fn replay(algorithm: Algorithm) {
     assert!(count(|v| *v == Verdict::Impossible) > 16, "{algorithm}: few impossible costs");
     let backwards = |trace: &vectors::Trace| trace.steps.is_sorted_by_key(|s| s.now);
     assert!(!traces.iter().any(backwards), "{algorithm}: a trace without a step back");
+    let charged = |s: &vectors::Recorded| s.decision.is_admitted() && s.cost > 0;
+    let together =
+        |pair: &[vectors::Recorded]| charged(&pair[0]) && charged(&pair[1]) && pair[0].now == pair[1].now;
+    assert!(
+        traces.iter().any(|trace| trace.steps.windows(2).any(together)),
+        "{algorithm}: no two in one tick"
+    );
     // Nothing that is written is lost or left over: the file is what would be written now.
     assert_eq!(vectors::text(algorithm, &traces), vectors::text(algorithm, &vectors::traces(algorithm)));
 }

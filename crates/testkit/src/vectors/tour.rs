@@ -11,8 +11,10 @@ use crate::bound::longest_wait;
 use crate::model::Model;
 use crate::walk::{Move, Units, Walk};
 
-const TOUR: [(Move, Units); 31] = [
+const TOUR: [(Move, Units); 32] = [
     (Move::Stay, Units::Exactly(0)),
+    // Two in one tick.
+    (Move::Stay, Units::Exactly(1)),
     (Move::Stay, Units::Exactly(1)),
     (Move::Ticks(1), Units::Part(3)),
     // Denied, a tick too early, and exactly in time.
