@@ -7,7 +7,8 @@
 -- is overwritten when the key is next charged.
 
 local call, pack_numbers, unpack_numbers = redis.call, struct.pack, struct.unpack
-local FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER, TOKEN_BUCKET, LEAKY_BUCKET = 1, 2, 3, 4, 5
+-- The leaky bucket is 5.
+local FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER, TOKEN_BUCKET = 1, 2, 3, 4
 local MILLIS, IS_MILLIS = 8, 24
 local TWO_SMALL, TWO, THREE, SMALL = '>BI4I7', '>BI7I7', '>BI7I7I7', 4294967296
 

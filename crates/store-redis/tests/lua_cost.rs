@@ -71,6 +71,18 @@ fn a_log_costs_the_same_whatever_its_length() {
 }
 
 #[test]
+fn the_first_entry_of_a_log_takes_two_writes() {
+    let server = Server::start();
+    let limit = Limit::sliding_window_log(5, Duration::from_secs(1)).unwrap();
+    server.redis.reset_stats();
+    server.ask("log", &limit, 1, Some(NOW));
+    let stats = server.redis.command_stats();
+    let calls = ["mget", "lrange", "rpush", "pexpireat", "del", "lpush", "lset"]
+        .map(|name| stats.get(name).map(|s| s.calls));
+    assert_eq!(calls, [Some(1), Some(1), Some(1), Some(1), None, None, None]);
+}
+
+#[test]
 fn many_expired_entries_take_few_commands() {
     let server = Server::start();
     for (expired, reads) in [(4, 2), (5, 3), (100, 5), (8_000, 8)] {

@@ -12,8 +12,10 @@ mod scripts;
 #[allow(dead_code, reason = "each test uses a part")]
 mod server;
 
+use core::time::Duration;
+
 use cupo_core::number::MAX_INSTANT;
-use cupo_core::{Algorithm, Limit, Timestamp};
+use cupo_core::{Algorithm, Limit, Rate, Timestamp};
 use cupo_testkit::redis::{RedisServer, valkey_server};
 use cupo_testkit::strategy;
 use proptest::collection::vec;
@@ -63,7 +65,16 @@ fn items(limits: &[Limit], lines: &[Line]) -> Vec<Item> {
     items
 }
 
-fn random_batches(server: &Server, start: u64, cases: u32) {
+/// Logs of a few entries on two keys, looked at through several windows in one batch.
+fn log_batches() -> impl Strategy<Value = Batches> {
+    let limit = (1..12_u64, 1..25_u64)
+        .prop_map(|(count, window)| Limit::sliding_window_log(count, Duration::from_micros(window)).unwrap());
+    let line = (0..2_usize, 0..3_usize, prop_oneof![3 => Just(1_u64), 1 => Just(0), 2 => 2..6_u64]);
+    let gap = prop_oneof![1 => Just(0_i64), 6 => 1..4_i64, 1 => 5..30_i64];
+    (vec(limit, 3), vec((gap, vec(vec(line, 1..3), 1..5)), 5..30))
+}
+
+fn random_batches(server: &Server, of: impl Strategy<Value = Batches>, start: u64, cases: u32) {
     let test = |(limits, batches): Batches| {
         server.redis.flush();
         let mut oracle = Oracle::default();
@@ -94,22 +105,22 @@ fn random_batches(server: &Server, start: u64, cases: u32) {
         server.redis.assert_every_key_has_a_ttl();
         Ok(())
     };
-    TestRunner::new(strategy::config(cases)).run(&batches(), test).unwrap_or_else(|e| panic!("{e}"));
+    TestRunner::new(strategy::config(cases)).run(&of, test).unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]
 fn random_batches_are_decided_as_in_rust() {
     let server = Server::start();
-    random_batches(&server, 1_760_000_000_000_000, 150);
-    random_batches(&server, 3, 50);
-    random_batches(&server, MAX_INSTANT - 10_000_000, 50);
+    random_batches(&server, batches(), 1_760_000_000_000_000, 150);
+    random_batches(&server, batches(), 3, 50);
+    random_batches(&server, batches(), MAX_INSTANT - 10_000_000, 50);
 }
 
 #[test]
 fn random_batches_are_decided_as_in_rust_by_valkey() {
     if let Some(binary) = valkey_server() {
         let server = Server::on(RedisServer::standalone().binary(binary).start());
-        random_batches(&server, 1_760_000_000_000_000, 50);
+        random_batches(&server, batches(), 1_760_000_000_000_000, 50);
         real_time(&server);
     }
 }
@@ -120,9 +131,10 @@ fn real_time(server: &Server) {
     for (i, limit) in ordinary().iter().enumerate() {
         let key = format!("key {i}");
         for cost in [1, 3, 0, 5, 1] {
+            let before = server_micros(server);
             let answer = server.ask(&key, limit, cost, None);
+            assert!((before..=server_micros(server)).contains(&answer.at), "{}", answer.at);
             assert!(answer.decisions[0].is_admitted(), "{limit}");
-            assert!(answer.at > 1_700_000_000_000_000);
             let (_, state) = server.kept(key.as_bytes()).unwrap();
             let expires_at = limit.params().expires_at(&state) * limit.resolution().micros_per_tick();
             let expected = i64::try_from(expires_at.div_ceil(1_000)).unwrap();
@@ -142,19 +154,34 @@ fn every_key_goes_when_its_state_is_at_rest() {
 #[test]
 fn by_virtual_time_a_key_lives_a_day_longer() {
     let server = Server::start();
-    let now = 5_000_000;
-    let expected = |server: &Server| {
-        let time = server.redis.command(&["TIME"]);
-        time.array()[0].text().parse::<i64>().unwrap() * 1_000 + 86_400_000
-    };
+    let now = 5_000_700;
     for (i, limit) in ordinary().iter().enumerate() {
-        let (key, before) = (format!("key {i}"), expected(&server));
+        let (key, before) = (format!("key {i}"), server_millis(&server));
         server.ask(&key, limit, 1, Some(now));
         let (_, state) = server.kept(key.as_bytes()).unwrap();
         let at = limit.params().expires_at(&state) * limit.resolution().micros_per_tick();
-        let lasts = i64::try_from((at - now).div_ceil(1_000)).unwrap();
+        let lasts = i64::try_from(at.div_ceil(1_000) - now / 1_000).unwrap();
         let ttl = server.redis.command(&["PEXPIRETIME", &key]).int();
-        assert!((before + lasts..=expected(&server) + lasts).contains(&ttl), "{limit}: {ttl}");
+        assert!((before + lasts..=server_millis(&server) + lasts).contains(&ttl), "{limit}: {ttl}");
+    }
+}
+
+#[test]
+fn random_logs_are_kept_as_in_rust() {
+    random_batches(&Server::start(), log_batches(), 1_760_000_000_000_000, 150);
+}
+
+/// Units take four bytes as long as they fit, and seven from 2^32 on.
+#[test]
+fn units_grow_out_of_four_bytes() {
+    let server = Server::start();
+    let limit = Limit::fixed_window(1 << 40, Duration::from_secs(60)).unwrap();
+    let now = 1_760_000_000_000_000;
+    for (cost, bytes) in [((1 << 32) - 1, 12), (1, 15), (1, 15)] {
+        let before = server.ask("key", &limit, 0, Some(now)).decisions[0].remaining;
+        assert_eq!(server.ask("key", &limit, cost, Some(now)).decisions[0].remaining, before - cost);
+        assert_eq!(server.redis.command(&["STRLEN", "key"]).int(), bytes);
+        assert!(server.kept(b"key").is_some());
     }
 }
 
@@ -243,4 +270,65 @@ fn a_slot_is_taken_back() {
         server.redis.command(&["SET", "key", "garbage", "PX", "1000"]);
         assert!(!server.cancel("key", &limit, 1, ends[0], now));
     }
+}
+
+/// At every instant around a slot, in both resolutions: what is kept and for how long.
+#[test]
+fn a_slot_is_taken_back_as_in_rust() {
+    let server = Server::start();
+    let start = 1_760_000_000_000_900;
+    // Every unit is one part, so that the rest can be 2^32 parts.
+    let fine = Limit::leaky_bucket(Rate::new(1, Duration::from_micros(1)), 1 << 33).unwrap();
+    let requests =
+        [(ordinary()[4], 3, 2), (ordinary()[9], 60, 1), (fine, 1 << 32, 1), (fine, (1 << 32) - 1, 1)];
+    for (limit, first, second) in requests {
+        let mut state = None;
+        let mut end = Timestamp::EPOCH;
+        for cost in [first, second] {
+            let now = Timestamp::from_micros(start);
+            let (decision, change) = limit.decide(state.as_ref(), now, cost);
+            limit.apply(&mut state, change);
+            end = limit.resolution().instant(limit.resolution().tick(now)).after(decision.reset_after);
+        }
+        let end_tick = limit.resolution().tick(end);
+        for later in [0, 99, 100, 101, 1_099, 1_100, 100_000, 900_000, 1_000_000, 1_100_000, 3_000_000] {
+            server.redis.flush();
+            for cost in [first, second] {
+                server.ask("key", &limit, cost, Some(start));
+            }
+            let now = start + later;
+            let mut expected = state.clone();
+            let change = limit.cancel(expected.as_ref(), Timestamp::from_micros(now), second, end);
+            limit.apply(&mut expected, change);
+            let before = server_millis(&server);
+            let taken_back = server.cancel("key", &limit, second, end_tick, now);
+            assert_eq!(taken_back, expected != state, "{limit} {later}");
+            assert_eq!(
+                server.kept(b"key"),
+                expected.clone().map(|state| (tag(&limit), state)),
+                "{limit} {later}"
+            );
+            if taken_back {
+                let at = limit
+                    .expires_at(&expected.unwrap())
+                    .as_micros()
+                    .div_ceil(1_000)
+                    .saturating_sub(now / 1_000);
+                let (at, ttl) =
+                    (i64::try_from(at).unwrap(), server.redis.command(&["PEXPIRETIME", "key"]).int());
+                assert!((before + at..=server_millis(&server) + at).contains(&ttl), "{limit} {later}: {ttl}");
+            }
+        }
+    }
+}
+
+fn server_micros(server: &Server) -> u64 {
+    let time = server.redis.command(&["TIME"]);
+    let part = |i: usize| time.array()[i].text().parse::<u64>().unwrap();
+    part(0) * 1_000_000 + part(1)
+}
+
+/// A day from now, by the server's clock, in whole seconds.
+fn server_millis(server: &Server) -> i64 {
+    i64::try_from(server_micros(server) / 1_000_000 * 1_000).unwrap() + 86_400_000
 }

@@ -61,7 +61,9 @@ fn strings(tag: u8) -> Vec<Garbage> {
     for slot in 0..right.len() {
         let mut numbers = right.to_vec();
         numbers[slot] = DOMAIN;
-        all.push(("a number outside the domain", string(state(tag, &numbers))));
+        all.push(("the first number outside the domain", string(state(tag, &numbers))));
+        numbers[slot] = (1 << 56) - 1;
+        all.push(("the last number of seven bytes", string(state(tag, &numbers))));
     }
     all
 }
@@ -161,5 +163,15 @@ fn a_state_of_another_limit_is_absent_and_not_counted() {
             assert_eq!(server.kept(b"key"), Some((tag(new), expected.unwrap())), "{old} to {new}");
             server.redis.assert_every_key_has_a_ttl();
         }
+    }
+}
+
+#[test]
+fn the_largest_numbers_are_readable() {
+    let server = Server::start();
+    for limit in ordinary().iter().filter(|limit| tag(limit) % 8 != 2) {
+        let count = if tag(limit) % 8 == 3 { 3 } else { 2 };
+        put(&server, &string(state(tag(limit), &[DOMAIN - 1; 3][..count])));
+        assert_eq!(server.ask("key", limit, 0, Some(NOW)).unreadable, 0, "{limit}");
     }
 }

@@ -9,8 +9,8 @@ use crate::server::{Item, tag};
 
 /// States by key, with the tag and the limit that made them.
 #[derive(Debug, Default)]
-pub struct Oracle {
-    pub kept: HashMap<Vec<u8>, (u8, Limit, State)>,
+pub(crate) struct Oracle {
+    pub(crate) kept: HashMap<Vec<u8>, (u8, Limit, State)>,
 }
 
 impl Oracle {
@@ -20,7 +20,7 @@ impl Oracle {
     }
 
     /// The decisions of a check at `now`, carried out.
-    pub fn check(&mut self, items: &[Item], now: u64) -> Vec<Decision<u64>> {
+    pub(crate) fn check(&mut self, items: &[Item], now: u64) -> Vec<Decision<u64>> {
         let tick = |item: &Item| item.limit.resolution().tick(Timestamp::from_micros(now));
         let decide = |item: &Item, cost| item.limit.params().decide(self.state(item), tick(item), cost);
         let mut all: Vec<_> = items.iter().map(|item| decide(item, item.cost)).collect();

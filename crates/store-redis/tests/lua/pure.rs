@@ -28,7 +28,7 @@ setmetatable(globals, { __index = refuse, __newindex = refuse })
 return functions";
 
 /// A Lua state with the functions in it, and no globals at all.
-pub struct Pure {
+pub(crate) struct Pure {
     lua: Lua,
     functions: Table,
 }
@@ -36,14 +36,14 @@ pub struct Pure {
 type Numbers = Vec<Option<u64>>;
 
 impl Pure {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let lua = Lua::new();
         let functions = lua.load(format!("{}{EXPORTS}", scripts::pure())).eval().unwrap();
         Self { lua, functions }
     }
 
     /// Calls a function with numbers; what it returns are whole numbers in the domain.
-    pub fn call(&self, name: &str, arguments: &[Option<u64>]) -> Numbers {
+    pub(crate) fn call(&self, name: &str, arguments: &[Option<u64>]) -> Numbers {
         self.call_with(name, arguments.iter().copied().map(number).collect())
     }
 
@@ -60,7 +60,7 @@ impl Pure {
     }
 
     /// The decision, and the whole new state if the request is charged.
-    pub fn decide(
+    pub(crate) fn decide(
         &self,
         params: &Params,
         state: Option<&State>,
@@ -147,7 +147,7 @@ impl Pure {
     }
 
     /// When a state is at rest; a log's shell says so itself.
-    pub fn expires_at(&self, params: &Params, state: &State) -> Option<u64> {
+    pub(crate) fn expires_at(&self, params: &Params, state: &State) -> Option<u64> {
         let [a, b, c] = numbers(params);
         let (name, arguments): (_, &[_]) = match state {
             State::FixedWindow(s) => ("fixed_window_expires_at", &[a, b, Some(s.start), Some(s.count)]),
@@ -162,7 +162,7 @@ impl Pure {
         self.call(name, arguments)[0]
     }
 
-    pub fn cancel(
+    pub(crate) fn cancel(
         &self,
         params: &leaky_bucket::Params,
         state: &leaky_bucket::State,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The files that decide: no I/O, no keys, no clock.
-pub const PURE: [&str; 6] = [
+pub(crate) const PURE: [&str; 6] = [
     "number",
     "fixed_window",
     "sliding_window_log",
@@ -13,7 +13,7 @@ pub const PURE: [&str; 6] = [
 ];
 
 /// The text of a file.
-pub fn file(name: &str) -> String {
+pub(crate) fn file(name: &str) -> String {
     let shipped = || Path::new(env!("CARGO_MANIFEST_DIR")).join("lua");
     let folder = std::env::var_os("CUPO_LUA_DIR").map_or_else(shipped, PathBuf::from);
     let path = folder.join(format!("{name}.lua"));
@@ -31,11 +31,11 @@ fn joined(names: &[&str]) -> String {
 }
 
 /// The files that decide.
-pub fn pure() -> String {
+pub(crate) fn pure() -> String {
     joined(&PURE)
 }
 
 /// The script that runs in a server, with `clock` and `shell` for those two files.
-pub fn deployed(clock: &str, shell: &str) -> String {
+pub(crate) fn deployed(clock: &str, shell: &str) -> String {
     joined(&[&PURE[..], &[clock, "state", "log", shell]].concat())
 }

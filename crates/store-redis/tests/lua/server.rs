@@ -13,36 +13,36 @@ use crate::scripts;
 
 /// One line of a check.
 #[derive(Debug, Clone)]
-pub struct Item {
-    pub key: Vec<u8>,
-    pub limit: Limit,
-    pub cost: u64,
+pub(crate) struct Item {
+    pub(crate) key: Vec<u8>,
+    pub(crate) limit: Limit,
+    pub(crate) cost: u64,
 }
 
 /// What a call replied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The instant of the decision in microseconds.
-    pub at: u64,
-    pub unreadable: u64,
+    pub(crate) at: u64,
+    pub(crate) unreadable: u64,
     /// One per item, check after check, in ticks.
-    pub decisions: Vec<Decision<u64>>,
+    pub(crate) decisions: Vec<Decision<u64>>,
 }
 
 /// A server that knows the scripts.
-pub struct Server {
-    pub redis: RedisServer,
+pub(crate) struct Server {
+    pub(crate) redis: RedisServer,
     virtual_check: Vec<u8>,
     real_check: Vec<u8>,
     virtual_cancel: Vec<u8>,
 }
 
 impl Server {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::on(RedisServer::standalone().start())
     }
 
-    pub fn on(redis: RedisServer) -> Self {
+    pub(crate) fn on(redis: RedisServer) -> Self {
         let load = |clock, shell| {
             redis.command(&["SCRIPT", "LOAD", &scripts::deployed(clock, shell)]).bytes().to_owned()
         };
@@ -52,7 +52,7 @@ impl Server {
     }
 
     /// Executes checks at a virtual instant, or at the server's own.
-    pub fn call(&self, checks: &[Vec<Item>], now: Option<u64>) -> Answer {
+    pub(crate) fn call(&self, checks: &[Vec<Item>], now: Option<u64>) -> Answer {
         let (keys, packed) = pack(checks);
         let now = now.map(|now| now.to_string());
         let sha = if now.is_some() { &self.virtual_check } else { &self.real_check };
@@ -66,20 +66,22 @@ impl Server {
     }
 
     /// One item in a check of its own.
-    pub fn ask(&self, key: &str, limit: &Limit, cost: u64, now: Option<u64>) -> Answer {
+    pub(crate) fn ask(&self, key: &str, limit: &Limit, cost: u64, now: Option<u64>) -> Answer {
         self.call(&[vec![Item { key: key.into(), limit: *limit, cost }]], now)
     }
 
-    pub fn cancel(&self, key: &str, limit: &Limit, cost: u64, end: u64, now: u64) -> bool {
+    pub(crate) fn cancel(&self, key: &str, limit: &Limit, cost: u64, end: u64, now: u64) -> bool {
         let (tag, [a, b, c]) = (tag(limit).into(), numbers(limit.params()));
         let numbers = [tag, a, b, c, cost, end, now].map(|n: u64| n.to_string());
         let mut words = vec![b"EVALSHA", self.virtual_cancel.as_slice(), b"1", key.as_bytes()];
         words.extend(numbers.iter().map(String::as_bytes));
-        self.redis.command(&words).int() == 1
+        let reply = self.redis.command(&words).int();
+        assert!([0, 1].contains(&reply), "{reply}");
+        reply == 1
     }
 
     /// What is kept for a key: its tag and its state. `None` where there is nothing.
-    pub fn kept(&self, key: &[u8]) -> Option<(u8, State)> {
+    pub(crate) fn kept(&self, key: &[u8]) -> Option<(u8, State)> {
         match self.redis.command(&[b"TYPE", key]).text() {
             "none" => None,
             "string" => Some(string_state(self.redis.command(&[b"GET", key]).bytes())),
@@ -93,7 +95,7 @@ impl Server {
 }
 
 /// The tag of a limit's states.
-pub fn tag(limit: &Limit) -> u8 {
+pub(crate) fn tag(limit: &Limit) -> u8 {
     let algorithm = match limit.params() {
         Params::FixedWindow(_) => 1,
         Params::SlidingWindowLog(_) => 2,
@@ -115,7 +117,7 @@ fn numbers(params: &Params) -> [u64; 3] {
 }
 
 /// One limit of each algorithm in microseconds, then one in milliseconds.
-pub fn ordinary() -> Vec<Limit> {
+pub(crate) fn ordinary() -> Vec<Limit> {
     let second = Duration::from_secs(1);
     let day = Duration::from_hours(24);
     let much = 1_000_000;
@@ -134,7 +136,7 @@ pub fn ordinary() -> Vec<Limit> {
 }
 
 /// 7 bytes of a number.
-pub fn seven(n: u64) -> [u8; 7] {
+pub(crate) fn seven(n: u64) -> [u8; 7] {
     n.to_be_bytes()[1..].try_into().unwrap()
 }
 
