@@ -58,17 +58,27 @@ fn every_crate_uses_only_the_layers_below_it() {
         let package = manifest["package"]["name"].as_str().unwrap();
         let expected = if name == "cupo" { "cupo".to_owned() } else { format!("cupo-{name}") };
         assert_eq!(package, expected, "the folder crates/{name} holds the package {expected}");
-        let layers = *allowed.get(name.as_str()).unwrap_or_else(|| panic!("crates/{name} has no layer: see ARCHITECTURE.md"));
+        let layers = *allowed
+            .get(name.as_str())
+            .unwrap_or_else(|| panic!("crates/{name} has no layer: see ARCHITECTURE.md"));
         for section in ["dependencies", "build-dependencies"] {
             let dependencies = manifest.get(section).and_then(toml::Value::as_table).into_iter().flatten();
             for (dependency, _) in dependencies {
-                let ours = dependency.strip_prefix("cupo-").or_else(|| (dependency == "cupo").then_some("cupo"));
+                let ours =
+                    dependency.strip_prefix("cupo-").or_else(|| (dependency == "cupo").then_some("cupo"));
                 if let Some(ours) = ours {
-                    assert!(layers.contains(&ours), "crates/{name} must not use crates/{ours}: see ARCHITECTURE.md");
+                    assert!(
+                        layers.contains(&ours),
+                        "crates/{name} must not use crates/{ours}: see ARCHITECTURE.md"
+                    );
                 }
             }
         }
-        assert_eq!(manifest["lints"]["workspace"].as_bool(), Some(true), "crates/{name} keeps the workspace's lints");
+        assert_eq!(
+            manifest["lints"]["workspace"].as_bool(),
+            Some(true),
+            "crates/{name} keeps the workspace's lints"
+        );
     }
     assert_eq!(crates().len(), allowed.len(), "every layer that is listed exists");
 }
@@ -77,9 +87,14 @@ fn every_crate_uses_only_the_layers_below_it() {
 fn core_depends_on_no_io_no_runtime_and_no_http() {
     let manifest = fs::read_to_string(root().join("crates/core/Cargo.toml")).unwrap();
     let manifest: toml::Table = manifest.parse().unwrap();
-    let mut names: Vec<&str> = manifest["dependencies"].as_table().unwrap().keys().map(String::as_str).collect();
+    let mut names: Vec<&str> =
+        manifest["dependencies"].as_table().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, ["arc-swap", "ipnet", "sha2", "smallvec", "thiserror"], "core grows by a decision, not by the way");
+    assert_eq!(
+        names,
+        ["arc-swap", "ipnet", "sha2", "smallvec", "thiserror"],
+        "core grows by a decision, not by the way"
+    );
 }
 
 #[test]
