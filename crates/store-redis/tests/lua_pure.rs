@@ -272,7 +272,7 @@ fn the_laws_hold() {
             Ok(())
         };
         let cases = strategy::case(algorithm, Reach::Ticks, 20);
-        TestRunner::new(strategy::config(24))
+        TestRunner::new(strategy::config(16))
             .run(&cases, test)
             .unwrap_or_else(|e| panic!("{algorithm}: {e}"));
     }
@@ -291,7 +291,7 @@ fn random_histories() {
             Ok(())
         };
         let cases = strategy::case(algorithm, Reach::Ticks, 60);
-        TestRunner::new(strategy::config(96))
+        TestRunner::new(strategy::config(48))
             .run(&cases, test)
             .unwrap_or_else(|e| panic!("{algorithm}: {e}"));
     }
