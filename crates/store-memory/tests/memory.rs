@@ -130,3 +130,23 @@ fn a_reset_key_starts_anew() {
     assert!(!store.reset(&key));
     assert!(store.decide(key.as_bytes(), &log, 1, at(0)).is_admitted());
 }
+
+#[test]
+fn a_step_back_behind_what_was_reclaimed_holds_the_clock() {
+    let limit = Limit::fixed_window(1, Duration::from_secs(100)).unwrap();
+    let check = cupo_core::Check::one(cupo_core::Key::builder("k").build(), limit, 1);
+    let store = MemoryStore::builder().shards(1).build().unwrap();
+    assert!(store.execute(&check, at(0)).is_admitted());
+    store.sweep(at(500));
+    assert_eq!(store.stats().keys, 0);
+    // The window that the key has used is forgotten. Its time does not come again.
+    let executed = store.execute(&check, at(1));
+    assert_eq!(executed.at, at(100), "held where the forgotten window ended");
+    assert!(executed.is_admitted(), "the next window's only unit");
+    assert!(!store.execute(&check, at(2)).is_admitted());
+    // A clock that is further behind was wrong before.
+    let behind = Timestamp::from_micros(START - 4_000_000_000);
+    assert_eq!(store.execute(&cupo_core::Check::new(), behind).at, behind);
+    let other = cupo_core::Check::one(cupo_core::Key::builder("other").build(), limit, 1);
+    assert_eq!(store.execute(&other, behind).at, behind);
+}

@@ -51,6 +51,7 @@ pub struct KeyBuilder(Key);
 impl KeyBuilder {
     /// Adds a part: its kind, the name it was asked for by (empty where the kind has none), and its value.
     #[must_use]
+    #[inline]
     pub fn part(mut self, kind: u8, name: &str, value: &[u8]) -> Self {
         self.push(kind, name, value);
         self
@@ -58,10 +59,12 @@ impl KeyBuilder {
 
     /// The key.
     #[must_use]
+    #[inline]
     pub fn build(self) -> Key {
         self.0
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, kind: u8, name: &str, value: &[u8]) {
         self.0.0.push(kind);
         self.field(name.as_bytes());
@@ -69,6 +72,7 @@ impl KeyBuilder {
     }
 
     /// A field: its length as LEB128, then its bytes.
+    #[inline]
     fn field(&mut self, bytes: &[u8]) {
         let mut length = bytes.len();
         loop {

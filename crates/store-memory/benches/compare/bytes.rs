@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cupo_core::SystemClock;
 use cupo_store_memory::MemoryStore;
 
-use crate::sides::{Governor, Ours, Side, bucket};
+use crate::sides::{Governor, Ours, SLOW, Side, bucket};
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -37,10 +37,10 @@ pub(crate) fn run() {
     for keys in
         [1_000, 10_000, 100_000, 500_000, 700_000, 900_000, 1_000_000, 1_200_000, 1_500_000, 2_000_000]
     {
-        let theirs = cost(keys, || Governor::monotonic(1_000, 1_000));
+        let theirs = cost(keys, || Governor::monotonic(1_000, SLOW));
         let ours = cost(keys, || Ours {
             store: MemoryStore::builder().max_bytes(128 << 20).build().unwrap(),
-            limit: bucket(1_000, 1_000),
+            limit: bucket(1_000, SLOW),
             clock: SystemClock::new(),
         });
         println!("  {keys:>9}  {theirs:>8.1}  {ours:>6.1}  {:>6.3}", ours / theirs);

@@ -1,20 +1,21 @@
 //! One key.
 
+use core::time::Duration;
+
 use cupo_core::{ManualClock, Timestamp};
 use cupo_store_memory::MemoryStore;
 
 use crate::keys::print;
-use crate::sides::{AsCheck, AsKey, Governor, Ours, Side, algorithms, bucket, roomy};
+use crate::sides::{AsCheck, AsKey, Governor, MANY, NANOSECOND, Ours, Side, algorithms, bucket, roomy};
 use crate::time::{contender, medians, per_decision};
 
-const DECISIONS: u64 = 2_000_000;
-const ROUNDS: usize = 11;
+const DECISIONS: u64 = 200_000;
+const ROUNDS: usize = 101;
 
 pub(crate) fn run() {
-    let many = 1_000_000_000;
     for threads in [1, 2] {
         println!("\none hot key, every decision admitted, {threads} thread(s)");
-        let (governor, quanta) = (Governor::monotonic(many, many), Governor::quanta(many, many));
+        let (governor, quanta) = (Governor::monotonic(MANY, NANOSECOND), Governor::quanta(MANY, NANOSECOND));
         let (ours, parts, check) =
             (Ours::new(roomy()), AsKey(Ours::new(roomy())), AsCheck(Ours::new(roomy())));
         let still = Ours {
@@ -34,19 +35,24 @@ pub(crate) fn run() {
             threads,
         );
         println!("\none hot key, nearly every decision denied, {threads} thread(s)");
-        let (governor, ours) = (Governor::monotonic(10, 10), Ours::new(bucket(10, 10)));
+        let (governor, ours) = (Governor::monotonic(10, TENTH), Ours::new(bucket(10, TENTH)));
         table(&[("governor, OS clock", &governor), ("cupo, bytes", &ours)], threads);
     }
-    for (count, what) in [(100_000_000, "admitted (the log denies)"), (10, "denied")] {
-        println!("\none hot key, 1 thread, by algorithm, {what}");
-        let governor = Governor::monotonic(u32::try_from(count).unwrap(), u32::try_from(count).unwrap());
-        let ours = algorithms(count).map(Ours::new);
-        let mut sides: Vec<(&str, &dyn Side)> = vec![("governor, OS clock", &governor)];
-        for side in &ours {
-            sides.push((side.limit.algorithm().name(), side));
-        }
-        table(&sides, 1);
+    println!("\none hot key, 1 thread, by algorithm, admitted (but for the log: denied)");
+    by_algorithm(&Governor::monotonic(MANY, NANOSECOND), 100_000_000);
+    println!("\none hot key, 1 thread, by algorithm, denied");
+    by_algorithm(&Governor::monotonic(10, TENTH), 10);
+}
+
+const TENTH: Duration = Duration::from_millis(100);
+
+fn by_algorithm(governor: &dyn Side, count: u64) {
+    let ours = algorithms(count, Duration::from_secs(1)).map(Ours::new);
+    let mut sides: Vec<(&str, &dyn Side)> = vec![("governor, OS clock", governor)];
+    for side in &ours {
+        sides.push((side.limit.algorithm().name(), side));
     }
+    table(&sides, 1);
 }
 
 fn table(sides: &[(&str, &dyn Side)], threads: usize) {

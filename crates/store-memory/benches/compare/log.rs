@@ -36,7 +36,7 @@ pub(crate) fn run() {
         let clock = std::sync::atomic::AtomicU64::new(START + WINDOW);
         let round = |advance: u64| {
             let (store, limit, clock) = (&store, &limit, &clock);
-            per_decision(1, KEYS * 50, move |_, decisions| {
+            per_decision(1, KEYS * 10, move |_, decisions| {
                 let mut buffer = [b'k'; 40];
                 for i in 0..decisions {
                     let n = i % KEYS;
@@ -50,7 +50,7 @@ pub(crate) fn run() {
                 }
             })
         };
-        let ns = medians(7, &mut [Box::new(|| round(step)), Box::new(|| round(0))]);
+        let ns = medians(41, &mut [Box::new(|| round(step)), Box::new(|| round(0))]);
         println!("  {count:>5}  {bytes:>13.1}  {:>10.1}  {:>10.1}", ns[0], ns[1]);
     }
 }

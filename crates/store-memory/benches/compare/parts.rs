@@ -14,7 +14,7 @@ fn see<T>(value: T) {
     std::hint::black_box(value);
 }
 
-const DECISIONS: u64 = 2_000_000;
+const DECISIONS: u64 = 200_000;
 
 pub(crate) fn run() {
     println!("\nparts of a decision, 1 thread");
@@ -51,7 +51,7 @@ pub(crate) fn run() {
     ];
     let mut contenders: Vec<_> =
         parts.iter().map(|(_, work)| contender(move || time(work.as_ref()))).collect();
-    let ns = medians(7, &mut contenders);
+    let ns = medians(101, &mut contenders);
     for ((name, _), ns) in parts.iter().zip(ns) {
         println!("  {name:<28} {ns:>6.1} ns");
     }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::num::NonZeroU32;
 
-use cupo_core::{Clock, Key, Limit, Rate, SystemClock};
+use cupo_core::{Algorithm, Clock, Key, Limit, Rate, SystemClock};
 use cupo_store_memory::MemoryStore;
 use governor::clock::{Clock as GovernorClock, MonotonicClock, QuantaClock};
 use governor::middleware::NoOpMiddleware;
@@ -46,6 +46,15 @@ pub(crate) struct Ours<C = SystemClock> {
 impl Ours {
     pub(crate) fn new(limit: Limit) -> Self {
         Self { store: MemoryStore::new(), limit, clock: SystemClock::new() }
+    }
+
+    /// A million logs do not fit into the default budget.
+    pub(crate) fn with_room_for_logs(limit: Limit) -> Self {
+        let store = match limit.algorithm() {
+            Algorithm::SlidingWindowLog => MemoryStore::builder().max_bytes(512 << 20).build().unwrap(),
+            _ => MemoryStore::new(),
+        };
+        Self { store, limit, clock: SystemClock::new() }
     }
 }
 
@@ -124,20 +133,20 @@ pub(crate) struct Governor<C: GovernorClock>(
 
 impl Governor<MonotonicClock> {
     /// With the operating system's clock, as ours.
-    pub(crate) fn monotonic(burst: u32, per_second: u32) -> Self {
-        Self(RateLimiter::dashmap_with_clock(quota(burst, per_second), MonotonicClock))
+    pub(crate) fn monotonic(burst: u32, each: Duration) -> Self {
+        Self(RateLimiter::dashmap_with_clock(quota(burst, each), MonotonicClock))
     }
 }
 
 impl Governor<QuantaClock> {
     /// With the processor's counter, its default.
-    pub(crate) fn quanta(burst: u32, per_second: u32) -> Self {
-        Self(RateLimiter::dashmap_with_clock(quota(burst, per_second), QuantaClock::default()))
+    pub(crate) fn quanta(burst: u32, each: Duration) -> Self {
+        Self(RateLimiter::dashmap_with_clock(quota(burst, each), QuantaClock::default()))
     }
 }
 
-fn quota(burst: u32, per_second: u32) -> Quota {
-    Quota::per_second(NonZeroU32::new(per_second).unwrap()).allow_burst(NonZeroU32::new(burst).unwrap())
+fn quota(burst: u32, each: Duration) -> Quota {
+    Quota::with_period(each).unwrap().allow_burst(NonZeroU32::new(burst).unwrap())
 }
 
 impl<C: GovernorClock + Sync> Side for Governor<C> {
@@ -163,23 +172,31 @@ impl<C: GovernorClock + Sync> Side for Governor<C> {
     }
 }
 
-/// A token bucket that always has room, so that every decision writes.
+/// The burst of a bucket that always has room, so that every decision writes.
+pub(crate) const MANY: u32 = 1_000_000_000;
+pub(crate) const NANOSECOND: Duration = Duration::from_nanos(1);
+
+/// A bucket that holds [`MANY`] and gets one each [`NANOSECOND`].
 pub(crate) fn roomy() -> Limit {
-    bucket(1_000_000_000, 1_000_000_000)
+    Limit::token_bucket(MANY.into(), Rate::new(1_000, Duration::from_micros(1))).unwrap()
 }
 
-pub(crate) fn bucket(burst: u64, per_second: u64) -> Limit {
-    Limit::token_bucket(burst, Rate::new(per_second, Duration::from_secs(1))).unwrap()
+/// A bucket that holds `burst` and gets one `each`.
+pub(crate) fn bucket(burst: u32, each: Duration) -> Limit {
+    Limit::token_bucket(burst.into(), Rate::new(1, each)).unwrap()
 }
 
-/// One limit of each algorithm, with counts that admit and counts that deny nearly always.
-pub(crate) fn algorithms(count: u64) -> [Limit; 5] {
-    let second = Duration::from_secs(1);
+/// One limit of each algorithm.
+pub(crate) fn algorithms(count: u64, window: Duration) -> [Limit; 5] {
+    let rate = Rate::new(count, window);
     [
-        Limit::fixed_window(count, second).unwrap(),
-        Limit::sliding_window_log(count.min(100), second).unwrap(),
-        Limit::sliding_window_counter(count, second).unwrap(),
-        bucket(count, count),
-        Limit::leaky_bucket(Rate::new(count, second), count).unwrap(),
+        Limit::fixed_window(count, window).unwrap(),
+        Limit::sliding_window_log(count.min(100), window).unwrap(),
+        Limit::sliding_window_counter(count, window).unwrap(),
+        Limit::token_bucket(count, rate).unwrap(),
+        Limit::leaky_bucket(rate, count).unwrap(),
     ]
 }
+
+/// So slow that no key comes to rest while it is measured.
+pub(crate) const SLOW: Duration = Duration::from_secs(86);
