@@ -4,7 +4,12 @@
 //! with is the usual token bucket: a hash with two fields, read, refilled and written by a script of a few lines.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::float_arithmetic)]
-#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless, clippy::disallowed_methods)]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_lossless,
+    clippy::disallowed_methods
+)]
 
 use core::time::Duration;
 use std::sync::Arc;

@@ -124,9 +124,10 @@ pub struct RedisSettings {
     /// [`Overloaded`](cupo_core::StoreError::Overloaded) at once. 10,000 unless said otherwise.
     pub max_waiters: usize,
     /// Checks in one call of the script, 1 to 500; more make larger calls, which nobody else's commands can overtake in the
-    /// server. 64 unless said otherwise.
+    /// server. 128 unless said otherwise.
     pub batch_max: usize,
-    /// Calls under way at once on a connection (on a cluster: per slot), 1 to 64; 2 unless said otherwise.
+    /// Calls under way at once on a connection (on a cluster: per slot), 1 to 64; 2 unless said otherwise. Another begins only
+    /// while those under way are small, or when enough checks wait to fill it.
     pub calls_in_flight: usize,
     /// Whether denials are answered from memory while they certainly hold, for a second at most. On unless said otherwise.
     pub denial_cache: bool,
@@ -150,7 +151,7 @@ impl RedisSettings {
             deadline: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(1),
             max_waiters: 10_000,
-            batch_max: 64,
+            batch_max: 128,
             calls_in_flight: 2,
             denial_cache: true,
             breaker: BreakerSettings::default(),

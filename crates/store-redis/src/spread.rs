@@ -4,9 +4,10 @@
 //! were charged is refunded, and the balances of all others are shown by a peek. So such a check may deny a little more than a single step
 //! would for a moment, and never admits more: everything that passes was charged everywhere.
 
+use core::time::Duration;
 use std::sync::Arc;
 
-use cupo_core::{Decision, Decisions, Executed, StoreError, Timestamp};
+use cupo_core::{Decision, Decisions, Executed, StoreError, Timestamp, Verdict};
 use tokio::time::Instant;
 
 use crate::codec::{Line, Lines};
@@ -53,8 +54,10 @@ pub(crate) async fn execute(
     if let Some(denied) = denied {
         refund(inner, parts.get(..denied).unwrap_or_default(), now).await;
         for (i, part) in parts.iter_mut().enumerate() {
-            if i != denied {
-                part.answer = Some(inner.ask(part.slot, peek(&part.lines), now, until).await?);
+            if i != denied
+                && let Ok(answer) = inner.ask(part.slot, peek(&part.lines), now, until).await
+            {
+                part.answer = Some(answer);
             }
         }
     }
@@ -96,13 +99,27 @@ async fn refund(inner: &Arc<Inner>, parts: &[Part], now: Timestamp) {
     }
 }
 
+/// The decision of an item that does not deny and of which no more is known.
+fn used_up(line: &Line) -> Decision {
+    Decision {
+        verdict: Verdict::Admit,
+        limit: line.limit.quota(),
+        remaining: 0,
+        reset_after: line.limit.window(),
+        delay: Duration::ZERO,
+    }
+}
+
 /// The decisions in the order of the check.
 fn join(parts: &[Part], count: usize) -> Option<Answer> {
     let answers = || parts.iter().filter_map(|part| part.answer.as_ref());
     let mut placed: Vec<(usize, Decision)> = Vec::with_capacity(count);
     for part in parts {
-        let decisions = &part.answer.as_ref()?.executed.decisions;
-        placed.extend(part.places.iter().copied().zip(decisions.iter().copied()));
+        // The check is denied, and an error here must not let it pass: what could not be asked is shown as used up.
+        let unknown = || part.lines.iter().map(used_up).collect();
+        let decisions: Decisions =
+            part.answer.as_ref().map_or_else(unknown, |answer| answer.executed.decisions.clone());
+        placed.extend(part.places.iter().copied().zip(decisions));
     }
     placed.sort_by_key(|(place, _)| *place);
     let decisions: Decisions = placed.into_iter().map(|(_, decision)| decision).collect();

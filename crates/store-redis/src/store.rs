@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::codec::{Call, Line, Lines, Reply};
 use crate::denial_cache::DenialCache;
 use crate::error::RedisError;
-use crate::lane::{Answer, Job, Lane};
+use crate::lane::{Answer, Bounds, Job, Lane};
 use crate::name::Naming;
 use crate::node::Connection;
 use crate::script::Scripts;
@@ -187,6 +187,15 @@ impl Inner {
         }
     }
 
+    fn bounds(&self) -> Bounds {
+        let batch_max = match self.settings.clock {
+            StoreClock::Server => self.settings.batch_max,
+            // Each check brings an instant of its own.
+            StoreClock::Caller => 1,
+        };
+        Bounds { batch_max, calls: self.settings.calls_in_flight }
+    }
+
     fn caller_clock(&self, now: Timestamp) -> Option<Timestamp> {
         (self.settings.clock == StoreClock::Caller).then_some(now)
     }
@@ -216,7 +225,7 @@ impl Inner {
         let Some(lane) = self.lanes.get(usize::from(slot)) else { return Err(StoreError::Unavailable) };
         let (reply, receiver) = oneshot::channel();
         let job = Job { lines, now: self.caller_clock(now), reply };
-        if lane.push(job, self.settings.calls_in_flight) {
+        if lane.push(job, self.bounds()) {
             self.runtime.spawn(work(Arc::clone(self), slot));
         }
         match timeout_at(until, receiver).await {
@@ -278,16 +287,13 @@ impl Inner {
 /// Works on a lane until nobody waits in it.
 async fn work(inner: Arc<Inner>, slot: u16) {
     let Some(lane) = inner.lanes.get(usize::from(slot)) else { return };
-    let batch_max = match inner.settings.clock {
-        StoreClock::Server => inner.settings.batch_max,
-        // Each check brings an instant of its own.
-        StoreClock::Caller => 1,
-    };
+    let mut done = 0;
     loop {
-        let batch = lane.next(batch_max);
+        let batch = lane.next(inner.bounds(), done);
         if batch.is_empty() {
             return;
         }
+        done = batch.len();
         inner.call(slot, batch).await;
     }
 }

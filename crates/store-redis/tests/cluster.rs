@@ -80,6 +80,36 @@ async fn keys_of_the_same_parts_go_in_one_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_check_over_several_slots_admits_nothing_more_and_keeps_its_order() {
+    let cluster = Cluster::start();
+    let store = store(patient(&url(&cluster)));
+    let check = |n: u64| {
+        let mut check = Check::one(key("wide", 1), bucket(1_000), 1);
+        check.push(key("narrow", 2), bucket(3), 1).unwrap();
+        check.push(key("own", 100 + n), bucket(50), 2).unwrap();
+        check
+    };
+    let mut admitted = 0;
+    for n in 0..10 {
+        let executed = store.check(&check(n), Timestamp::EPOCH).await.unwrap();
+        let shown: Vec<u64> = executed.decisions.iter().map(|d| d.limit).collect();
+        assert_eq!(shown, [1_000, 3, 50]);
+        admitted += u64::from(executed.is_admitted());
+        if !executed.is_admitted() {
+            assert!(executed.decisions[0].is_admitted() && executed.decisions[2].is_admitted());
+            assert_eq!(executed.decisions[1].remaining, 0);
+            assert_eq!(
+                executed.decisions[2].remaining, 50,
+                "the narrow one goes first: nothing was charged here"
+            );
+        }
+    }
+    assert_eq!(admitted, 3);
+    let wide = store.check(&Check::one(key("wide", 1), bucket(1_000), 0), Timestamp::EPOCH).await.unwrap();
+    assert_eq!(wide.decisions[0].remaining, 997);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_slot_that_moves_loses_nothing_and_admits_nothing_more() {
     let mut cluster = Cluster::start();
     let store = store(patient(&url(&cluster)));

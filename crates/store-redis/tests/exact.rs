@@ -67,7 +67,7 @@ async fn hammer(store: &RedisStore, replica: u64) -> [u64; 5] {
 async fn a_process_of_its_own() {
     let Ok(url) = std::env::var("CUPO_TEST_URL") else { return };
     let mut settings = patient(&url);
-    settings.denial_cache = std::process::id() % 2 == 0;
+    settings.denial_cache = std::process::id().is_multiple_of(2);
     let admitted = hammer(&RedisStore::new(settings).unwrap(), u64::from(std::process::id())).await;
     println!("\nadmitted {}", admitted.map(|n| n.to_string()).join(" "));
 }
