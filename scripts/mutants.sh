@@ -1,6 +1,6 @@
 #!/bin/sh
 # Mutation test of the algorithms, the number domain and the gate: every survivor has to be explained in docs/mutation.md.
-# Takes about half an hour on two idle cores. Needs `cargo install cargo-mutants --locked`. Further arguments go to
+# Takes about an hour on two idle cores. Needs `cargo install cargo-mutants --locked`. Further arguments go to
 # cargo-mutants, such as `--file crates/core/src/algorithm/token_bucket.rs` or `--iterate`.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,5 +16,5 @@ case " $* " in
 esac
 
 # Only the tests that know the algorithms: the rest of the workspace would only repeat what they say.
-exec cargo mutants --package cupo-core --jobs 1 --timeout 120 --output target/mutants "$@" -- \
+exec cargo mutants --package cupo-core --jobs 1 --timeout 300 --output target/mutants "$@" -- \
     --lib --test laws --test states --test limits --test vectors --test refund --test stated_bounds --test model

@@ -180,6 +180,19 @@ fn an_expiry_in_time_is_the_instant_of_its_tick() {
     }
 }
 
+/// A charge of a token bucket fades as tokens arrive: once it is gone, giving it back writes nothing.
+#[test]
+fn a_refund_of_what_time_has_given_back_changes_nothing() {
+    let params = Params::TokenBucket(token_bucket::Params { capacity: 5, refill: 1, period: 2 });
+    let state = State::TokenBucket(token_bucket::State { level: 4, at: 10 });
+    let charge = cupo_core::Charge { at: 10, end: 16, cost: 3 };
+    let back = |level, at| Change::TokenBucket(token_bucket::State { level, at });
+    assert_eq!(params.refund(Some(&state), 10, charge), back(10, 10));
+    assert_eq!(params.refund(Some(&state), 15, charge), back(10, 15));
+    assert_eq!(params.refund(Some(&state), 16, charge), Change::Keep);
+    assert_eq!(params.refund(Some(&state), 90, charge), Change::Keep);
+}
+
 #[test]
 fn only_a_leaky_bucket_gives_slots_back() {
     let second = core::time::Duration::from_secs(1);
