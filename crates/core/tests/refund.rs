@@ -1,5 +1,7 @@
 //! What a refund gives back: never more than was charged, and never what time has given back already.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
+
 use cupo_core::{Algorithm, Change, Charge, Params, State, Verdict};
 use cupo_testkit::bound::units_within;
 use cupo_testkit::strategy;
@@ -138,6 +140,8 @@ proptest! {
         wanted in 1..20_u64,
     ) {
         let params = limit.params();
+        // Where more than one unit leaves per tick, a slot is not given back.
+        prop_assume!(!matches!(params, Params::LeakyBucket(p) if p.rate > p.period));
         let ask = |state: &mut Option<State>| {
             let cost = wanted.min(limit.quota().max(1));
             let (decision, change) = params.decide(state.as_ref(), now, cost);

@@ -38,4 +38,12 @@ local function fixed_window_expires_at(limit, window, start, count)
   return start + window
 end
 
-return fixed_window_decide, fixed_window_expires_at
+-- The new state of a window that gets `cost` units back: start, count; nothing where the window charged has passed.
+local function fixed_window_refund(limit, window, start, count, cost, charged_at)
+  if charged_at - charged_at % window ~= start then
+    return nil
+  end
+  return start, saturating_sub(count, cost)
+end
+
+return fixed_window_decide, fixed_window_expires_at, fixed_window_refund

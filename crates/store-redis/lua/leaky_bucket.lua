@@ -46,7 +46,8 @@ end
 -- The new state of a cancelled request's bucket: backlog, at; nothing where its slot has passed or somebody has queued
 -- behind it.
 local function leaky_bucket_cancel(rate, period, queue, backlog, at, now, cost, finish)
-  if leaky_bucket_expires_at(rate, period, queue, backlog, at) ~= finish then
+  -- Where more than one unit leaves per tick, ticks cannot tell who queued last.
+  if leaky_bucket_expires_at(rate, period, queue, backlog, at) ~= finish or rate > period then
     return nil
   end
   backlog, now = drained(rate, backlog, at, now)

@@ -63,4 +63,16 @@ local function sliding_window_counter_expires_at(limit, window, start, previous,
   return start + window + window
 end
 
-return sliding_window_counter_decide, sliding_window_counter_expires_at
+-- The new state of windows that get `cost` units back: start, previous, current; nothing where the window charged weighs no
+-- more.
+local function sliding_window_counter_refund(limit, window, start, previous, current, cost, charged_at)
+  local charged_start = charged_at - charged_at % window
+  if charged_start == start then
+    return start, previous, saturating_sub(current, cost)
+  elseif charged_start + window == start then
+    return start, saturating_sub(previous, cost), current
+  end
+  return nil
+end
+
+return sliding_window_counter_decide, sliding_window_counter_expires_at, sliding_window_counter_refund

@@ -35,4 +35,17 @@ local function token_bucket_expires_at(capacity, refill, period, level, at)
   return at + ceil_div(saturating_sub(capacity * period, level), refill)
 end
 
-return token_bucket_decide, token_bucket_expires_at
+-- The new state of a bucket that gets back what is left of `cost` units: level, at; nothing where nothing is left of them.
+local function token_bucket_refund(capacity, refill, period, level, at, now, cost, charged_at)
+  local full = capacity * period
+  now = max(now, at)
+  level = min(level + min(now - at, ceil_div(full, refill)) * refill, full)
+  local elapsed = min(saturating_sub(now, charged_at), ceil_div(full, refill))
+  local left = saturating_sub(min(cost, capacity) * period, elapsed * refill)
+  if left == 0 then
+    return nil
+  end
+  return min(level + left, full), now
+end
+
+return token_bucket_decide, token_bucket_expires_at, token_bucket_refund

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use cupo_core::number::DOMAIN;
 use cupo_core::{
-    CheckItem, Decision, Decisions, Executed, Limit, Params, Refusal, Resolution, StoreError, Timestamp,
-    Verdict,
+    Charge, CheckItem, Decision, Decisions, Executed, Limit, Params, Refusal, Resolution, StoreError,
+    Timestamp, Verdict,
 };
 use redis::{Cmd, Value};
 use smallvec::SmallVec;
@@ -81,6 +81,9 @@ enum Argument {
 /// Bytes of an item in a packed batch.
 const ITEM: usize = 31;
 
+/// Bytes of a charge that is given back.
+const CHARGE: usize = 45;
+
 impl Call {
     /// The call that decides `checks`, one after the other; by the caller's clock if `now` is given.
     #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
@@ -112,15 +115,27 @@ impl Call {
         Self { keys, arguments }
     }
 
-    /// The call that takes back a slot; `None` for a limit that gives out none.
-    pub(crate) fn cancel(line: &Line, end: Timestamp, now: Option<Timestamp>) -> Option<Self> {
-        let Params::LeakyBucket(p) = line.limit.params() else { return None };
-        let (tag, _) = numbers(&line.limit);
-        let end = line.limit.resolution().tick(end);
-        let numbers = [tag.into(), p.rate, p.period, p.queue, line.cost, end];
-        let arguments =
-            numbers.into_iter().chain(now.map(Timestamp::as_micros)).map(Argument::Number).collect();
-        Some(Self { keys: vec![line.name.clone()], arguments })
+    /// The call that gives charges back, each with its line; by the caller's clock if `now` is given.
+    #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
+    pub(crate) fn refund<'a>(
+        charges: impl ExactSizeIterator<Item = (&'a Line, Charge<Timestamp>)>,
+        now: Option<Timestamp>,
+    ) -> Self {
+        let mut keys = Vec::with_capacity(charges.len());
+        let mut packed = Vec::with_capacity(charges.len().saturating_mul(CHARGE));
+        for (line, charge) in charges {
+            keys.push(line.name.clone());
+            let (tag, numbers) = numbers(&line.limit);
+            let tick = |at| line.limit.resolution().tick(at);
+            packed.extend(short(keys.len()).to_be_bytes());
+            packed.push(tag);
+            for number in numbers.into_iter().chain([charge.cost, tick(charge.at), tick(charge.end)]) {
+                packed.extend(seven(number));
+            }
+        }
+        let mut arguments = SmallVec::from_iter([Argument::Packed(packed)]);
+        arguments.extend(now.map(|now| Argument::Number(now.as_micros())));
+        Self { keys, arguments }
     }
 
     pub(crate) fn command(&self, script: &Script, by: By) -> Cmd {

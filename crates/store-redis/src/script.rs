@@ -46,7 +46,7 @@ impl Script {
 #[derive(Debug)]
 pub(crate) struct Scripts {
     pub(crate) check: Script,
-    pub(crate) cancel: Script,
+    pub(crate) refund: Script,
 }
 
 impl Scripts {
@@ -54,11 +54,11 @@ impl Scripts {
         match clock {
             StoreClock::Server => Self {
                 check: Script::new(script!("clock.lua", "shell.lua")),
-                cancel: Script::new(script!("clock.lua", "cancel.lua")),
+                refund: Script::new(script!("clock.lua", "refund.lua")),
             },
             StoreClock::Caller => Self {
                 check: Script::new(script!("clock_virtual.lua", "shell.lua")),
-                cancel: Script::new(script!("clock_virtual.lua", "cancel.lua")),
+                refund: Script::new(script!("clock_virtual.lua", "refund.lua")),
             },
         }
     }

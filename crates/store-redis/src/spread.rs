@@ -7,7 +7,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use cupo_core::{Decision, Decisions, Executed, StoreError, Timestamp, Verdict};
+use cupo_core::{Charge, Decision, Decisions, Executed, StoreError, Timestamp, Verdict};
 use tokio::time::Instant;
 
 use crate::codec::{Line, Lines};
@@ -90,12 +90,16 @@ fn peek(lines: &Lines) -> Lines {
     lines.iter().map(|line| Line { cost: 0, ..line.clone() }).collect()
 }
 
-/// Gives back what `parts` were charged.
+/// Gives back what `parts` were charged. A refund that fails leaves its part charged: nobody can wait for it.
 async fn refund(inner: &Arc<Inner>, parts: &[Part], now: Timestamp) {
     for part in parts {
-        if let Some(answer) = &part.answer {
-            inner.refund(part.slot, &part.lines, answer.executed.at, now).await;
-        }
+        let Some(answer) = &part.answer else { continue };
+        let at = answer.executed.at;
+        let charges = part.lines.iter().enumerate().map(|(i, line)| {
+            let reset_after = answer.executed.decisions.get(i).map_or(Duration::ZERO, |d| d.reset_after);
+            (line, Charge { at, end: at.after(reset_after), cost: line.cost })
+        });
+        let _ = inner.refund(part.slot, charges, now).await;
     }
 }
 

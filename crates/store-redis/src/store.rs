@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use cupo_core::{Check, CheckItem, Executed, Key, Store, StoreError, Timestamp};
+use cupo_core::{Algorithm, Charge, Check, CheckItem, Executed, Key, Store, StoreError, Timestamp};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -155,15 +155,13 @@ impl Store for RedisStore {
     }
 
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
+        if item.limit.algorithm() != Algorithm::LeakyBucket {
+            return Ok(());
+        }
         let inner = &self.inner;
         let line = Line::new(item, &inner.naming);
-        let Some(call) = Call::cancel(&line, end, inner.caller_clock(now)) else { return Ok(()) };
-        let slot = line.name.slot;
-        if let Some(error) = inner.topology.refuses(slot) {
-            return Err(error);
-        }
-        let until = Instant::now() + inner.settings.deadline;
-        inner.topology.call(slot, &inner.scripts.cancel, &call, until).await?;
+        let charge = Charge { at: now, end, cost: line.cost };
+        inner.refund(line.name.slot, [(&line, charge)].into_iter(), now).await?;
         if let Some(cache) = &inner.cache {
             cache.forget(&item.key);
         }
@@ -236,10 +234,21 @@ impl Inner {
         }
     }
 
-    /// Gives back what the items of an admitted check were charged at `charged_at`. What cannot be given back stays charged, which errs
-    /// towards denial.
-    pub(crate) async fn refund(&self, slot: u16, lines: &Lines, charged_at: Timestamp, now: Timestamp) {
-        let _ = (slot, lines, charged_at, now);
+    /// Gives back charges whose keys lie in one slot. What cannot be given back stays charged, which errs towards denial.
+    #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
+    pub(crate) async fn refund<'a>(
+        &self,
+        slot: u16,
+        charges: impl ExactSizeIterator<Item = (&'a Line, Charge<Timestamp>)>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if let Some(error) = self.topology.refuses(slot) {
+            return Err(error);
+        }
+        let call = Call::refund(charges, self.caller_clock(now));
+        let until = Instant::now() + self.settings.deadline;
+        self.topology.call(slot, &self.scripts.refund, &call, until).await?;
+        Ok(())
     }
 
     /// One call for all of `batch`.

@@ -10,7 +10,9 @@
 
 mod support;
 
-use cupo_core::{Check, Store, Timestamp};
+use core::time::Duration;
+
+use cupo_core::{Check, Limit, Rate, Store, Timestamp};
 use cupo_store_redis::{RedisSettings, RedisStore};
 use cupo_testkit::redis::Cluster;
 use support::{ask, bucket, key, one, patient, settings, until, until_answered};
@@ -152,7 +154,7 @@ async fn a_primary_that_hangs_is_replaced_while_the_others_serve() {
     let slot = slot_of(&mut cluster, "mover");
     let owner = cluster.owner(slot, 0);
     cluster.node(owner).pause();
-    let deadline = core::time::Duration::from_millis(200);
+    let deadline = Duration::from_millis(200);
     let mut others = 0;
     for n in 0..60 {
         let answer = ask(&store, &Check::one(key("b", n), bucket(10), 1), deadline).await;
@@ -165,4 +167,43 @@ async fn a_primary_that_hangs_is_replaced_while_the_others_serve() {
     });
     let _cluster = cluster.await.unwrap();
     until("the new primary answers", async || ask(&store, &check, deadline).await.ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_earlier_slot_charged_is_given_back_when_a_later_one_denies() {
+    let cluster = Cluster::start();
+    let mut settings = patient(&url(&cluster));
+    settings.denial_cache = false;
+    let store = store(settings);
+    let day = Duration::from_secs(86_400);
+    let limits = [
+        Limit::fixed_window(2, day),
+        Limit::sliding_window_log(2, day),
+        Limit::sliding_window_counter(2, day),
+        Limit::token_bucket(2, Rate::new(1, day)),
+        Limit::leaky_bucket(Rate::new(1, day), 1),
+    ];
+    for (n, limit) in (0_u64..).zip(limits) {
+        let limit = limit.unwrap();
+        let full = Check::one(key("full", n), bucket(5), 5);
+        assert!(store.check(&full, Timestamp::EPOCH).await.unwrap().is_admitted());
+        let first = Check::one(key("first", n), limit, 1);
+        // Somebody is in the leaky bucket already, so that the next one waits: a slot that has come is not given back.
+        assert!(store.check(&first, Timestamp::EPOCH).await.unwrap().is_admitted());
+        for _ in 0..4 {
+            // It has room for fewer, so it is asked first, and charges.
+            let mut both = first.clone();
+            both.push(key("full", n), bucket(5), 1).unwrap();
+            let executed = store.check(&both, Timestamp::EPOCH).await.unwrap();
+            assert!(executed.decisions[0].is_admitted() && !executed.decisions[1].is_admitted(), "{limit}");
+        }
+        assert!(
+            store.check(&first, Timestamp::EPOCH).await.unwrap().is_admitted(),
+            "{limit}: it was given back"
+        );
+        assert!(
+            !store.check(&first, Timestamp::EPOCH).await.unwrap().is_admitted(),
+            "{limit}: and only once"
+        );
+    }
 }

@@ -77,10 +77,11 @@ pub fn decide(params: &Params, state: Option<&State>, now: u64, cost: u64) -> (D
 /// when the request was admitted: that instant plus its `reset_after`.
 #[must_use]
 pub fn cancel(params: &Params, state: &State, now: u64, cost: u64, end: u64) -> Option<State> {
-    let (backlog, now) = params.drained(Some(state), now);
-    if expires_at(params, state) != end {
+    // Where more than one unit leaves per tick, ticks cannot tell who queued last.
+    if expires_at(params, state) != end || params.rate > params.period {
         return None;
     }
+    let (backlog, now) = params.drained(Some(state), now);
     let backlog = backlog.checked_sub(cost.saturating_mul(params.period))?;
     Some(State { backlog, at: now })
 }

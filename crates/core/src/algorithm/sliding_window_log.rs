@@ -117,7 +117,7 @@ pub fn decide(params: &Params, state: Option<&State>, now: u64, cost: u64) -> (D
     } else if cost > limit {
         Verdict::Impossible
     } else {
-        let mut must_leave = after.saturating_sub(limit);
+        let mut must_leave = live.saturating_sub(limit.saturating_sub(cost));
         let mut retry_after = window;
         for entry in state.into_iter().flat_map(|s| s.entries.iter().skip(expired)) {
             retry_after = leaves_in(entry);

@@ -1,5 +1,7 @@
 //! The engine as its users see it: requests go in, outcomes come out.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
 mod failing_store;
 mod keys;
 mod outcomes;

@@ -13,10 +13,11 @@ use crate::scripts;
 /// What the files are called with, from outside.
 const EXPORTS: &str = "
 local functions = {}
-functions.fixed_window_decide, functions.fixed_window_expires_at = fixed_window()
+functions.fixed_window_decide, functions.fixed_window_expires_at, functions.fixed_window_refund = fixed_window()
 functions.sliding_window_log_decide = sliding_window_log()
-functions.sliding_window_counter_decide, functions.sliding_window_counter_expires_at = sliding_window_counter()
-functions.token_bucket_decide, functions.token_bucket_expires_at = token_bucket()
+functions.sliding_window_counter_decide, functions.sliding_window_counter_expires_at, functions.sliding_window_counter_refund =
+  sliding_window_counter()
+functions.token_bucket_decide, functions.token_bucket_expires_at, functions.token_bucket_refund = token_bucket()
 functions.leaky_bucket_decide, functions.leaky_bucket_expires_at, functions.leaky_bucket_cancel = leaky_bucket()
 functions.floor_div, functions.ceil_div, functions.saturating_sub = floor_div, ceil_div, saturating_sub
 functions.max, functions.min = max, min

@@ -6,7 +6,7 @@ use cupo_core::algorithm::{
     Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
 };
 use cupo_core::number::DOMAIN;
-use cupo_core::{Decision, Limit, Rate, Resolution, Verdict};
+use cupo_core::{Charge, Decision, Limit, Rate, Resolution, Verdict};
 use cupo_testkit::redis::{RedisServer, Reply};
 
 use crate::scripts;
@@ -34,7 +34,7 @@ pub(crate) struct Server {
     pub(crate) redis: RedisServer,
     virtual_check: Vec<u8>,
     real_check: Vec<u8>,
-    virtual_cancel: Vec<u8>,
+    virtual_refund: Vec<u8>,
 }
 
 impl Server {
@@ -47,8 +47,8 @@ impl Server {
             redis.command(&["SCRIPT", "LOAD", &scripts::deployed(clock, shell)]).bytes().to_owned()
         };
         let [virtual_check, real_check] = ["clock_virtual", "clock"].map(|clock| load(clock, "shell"));
-        let virtual_cancel = load("clock_virtual", "cancel");
-        Self { redis, virtual_check, real_check, virtual_cancel }
+        let virtual_refund = load("clock_virtual", "refund");
+        Self { redis, virtual_check, real_check, virtual_refund }
     }
 
     /// Executes checks at a virtual instant, or at the server's own.
@@ -70,11 +70,21 @@ impl Server {
         self.call(&[vec![Item { key: key.into(), limit: *limit, cost }]], now)
     }
 
+    /// The slot of a leaky bucket's request.
     pub(crate) fn cancel(&self, key: &str, limit: &Limit, cost: u64, end: u64, now: u64) -> bool {
-        let (tag, [a, b, c]) = (tag(limit).into(), numbers(limit.params()));
-        let numbers = [tag, a, b, c, cost, end, now].map(|n: u64| n.to_string());
-        let mut words = vec![b"EVALSHA", self.virtual_cancel.as_slice(), b"1", key.as_bytes()];
-        words.extend(numbers.iter().map(String::as_bytes));
+        self.refund(key, limit, Charge { at: now, end, cost }, now)
+    }
+
+    /// Gives a charge back at a virtual instant, in ticks of the limit but for `now`.
+    pub(crate) fn refund(&self, key: &str, limit: &Limit, charge: Charge<u64>, now: u64) -> bool {
+        let mut packed = 1_u16.to_be_bytes().to_vec();
+        packed.push(tag(limit));
+        for number in numbers(limit.params()).into_iter().chain([charge.cost, charge.at, charge.end]) {
+            packed.extend(&number.to_be_bytes()[1..]);
+        }
+        let now = now.to_string();
+        let words =
+            [b"EVALSHA", self.virtual_refund.as_slice(), b"1", key.as_bytes(), &packed, now.as_bytes()];
         let reply = self.redis.command(&words).int();
         assert!([0, 1].contains(&reply), "{reply}");
         reply == 1
