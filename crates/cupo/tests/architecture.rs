@@ -1,5 +1,7 @@
 //! The shape of the workspace, kept by a test: which crate may use which, and how long a file may get.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the layer costs per request: `cargo run --release -p cupo-tower --example cost`.
+//! What the layer costs per request: `cargo run --release -p cupo-tower --example layer_cost`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a measurement for people")]
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]

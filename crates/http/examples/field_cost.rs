@@ -1,4 +1,4 @@
-//! What the server's end costs per response: `cargo run --release -p cupo-http --example cost`.
+//! What the server's end costs per response: `cargo run --release -p cupo-http --example field_cost`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a measurement for people")]
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
