@@ -1,8 +1,9 @@
 //! Rounds and medians.
 
-use std::fs;
 use std::sync::Barrier;
 use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Runs a round and says how many nanoseconds a decision took.
 pub(crate) type Contender<'a> = Box<dyn FnMut() -> f64 + 'a>;
@@ -33,14 +34,13 @@ fn median(samples: &mut [f64]) -> f64 {
 
 /// Nanoseconds per decision when each of `threads` threads makes `decisions` of them; `work` gets the thread's number.
 ///
-/// One thread is measured by the time that it was running, where Linux tells: a machine that does other things as well would
+/// One thread is measured by the time that it was running: a machine that does other things as well would
 /// measure those. Several threads are measured by the clock on the wall.
 pub(crate) fn per_decision(threads: usize, decisions: u64, work: impl Fn(u64, u64) + Sync) -> f64 {
     if threads == 1 {
-        let (cpu, start) = (cpu_time(), Instant::now());
+        let start = cpu_time();
         work(0, decisions);
-        let wall = start.elapsed().as_nanos() as f64;
-        return cpu_time().zip(cpu).map_or(wall, |(end, start)| end - start) / decisions as f64;
+        return (cpu_time() - start) / decisions as f64;
     }
     let barrier = Barrier::new(threads);
     let (work, barrier) = (&work, &barrier);
@@ -62,6 +62,7 @@ pub(crate) fn per_decision(threads: usize, decisions: u64, work: impl Fn(u64, u6
 }
 
 /// Nanoseconds for which this thread has been running.
-fn cpu_time() -> Option<f64> {
-    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
+fn cpu_time() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }

@@ -2,6 +2,8 @@
 
 mod room;
 
+use core::time::Duration;
+
 use cupo_core::algorithm::sliding_window_log;
 use cupo_core::{Change, Charge, Decision, Limit, State, Timestamp, Verdict};
 
@@ -106,7 +108,7 @@ impl Shard {
             && let Some(Held::Inline(state)) = slot.held(item.limit.resolution())
         {
             let (decision, change) = item.limit.decide(Some(&state), now, item.cost);
-            if put(slot, item.limit, &change) {
+            if put(slot, item.limit, &change, Some(&decision)) {
                 slot.press(Pressure::of(&decision));
                 return decision;
             }
@@ -224,7 +226,7 @@ impl Shard {
         if let (Some(number), false) = (slot.heap_number(), matches!(change, Change::Keep)) {
             self.heap.remove(number);
         }
-        if !put(slot, limit, &change) {
+        if !put(slot, limit, &change, None) {
             let mut state = None;
             limit.apply(&mut state, change);
             if let Some(state) = state {
@@ -326,24 +328,36 @@ impl Shard {
     }
 }
 
-/// Puts the state that `change` makes into the slot, if it is one that fits.
+/// Puts the state that `change` makes into the slot, if it is one that fits. `decision` is the one that made the change, if
+/// one did.
 #[inline]
-fn put(slot: &mut Slot, limit: &Limit, change: &Change) -> bool {
+fn put(slot: &mut Slot, limit: &Limit, change: &Change, decision: Option<&Decision>) -> bool {
     // A branch for each, so that each becomes the few stores that it is.
     match *change {
         Change::Keep | Change::SlidingWindowLog(_) | Change::SlidingWindowLogRefund(_) => false,
-        Change::FixedWindow(s) => put_state(slot, limit, &State::FixedWindow(s)),
-        Change::SlidingWindowCounter(s) => put_state(slot, limit, &State::SlidingWindowCounter(s)),
-        Change::TokenBucket(s) => put_state(slot, limit, &State::TokenBucket(s)),
-        Change::LeakyBucket(s) => put_state(slot, limit, &State::LeakyBucket(s)),
+        Change::FixedWindow(s) => put_state(slot, limit, &State::FixedWindow(s), None),
+        Change::SlidingWindowCounter(s) => put_state(slot, limit, &State::SlidingWindowCounter(s), None),
+        Change::TokenBucket(s) => {
+            put_state(slot, limit, &State::TokenBucket(s), decision.map(|d| (s.at, d.reset_after)))
+        }
+        Change::LeakyBucket(s) => {
+            put_state(slot, limit, &State::LeakyBucket(s), decision.map(|d| (s.at, d.reset_after)))
+        }
     }
 }
 
+/// `whole` says from what tick and after how long the limit is whole again, where that is when the state is at rest: it saves
+/// a division.
 #[inline(always)]
-fn put_state(slot: &mut Slot, limit: &Limit, state: &State) -> bool {
+fn put_state(slot: &mut Slot, limit: &Limit, state: &State, whole: Option<(u64, Duration)>) -> bool {
     let fits = slot.hold(state, limit.resolution());
     if fits {
-        slot.rest_at(limit.expires_at(state));
+        let expires_at = match whole {
+            Some((at, after)) => limit.resolution().instant(at).after(after),
+            None => limit.expires_at(state),
+        };
+        debug_assert_eq!(expires_at, limit.expires_at(state));
+        slot.rest_at(expires_at);
     }
     fits
 }
