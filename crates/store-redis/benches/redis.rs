@@ -202,11 +202,12 @@ async fn rates(server: &RedisServer) {
         ask(&store, &Check::one(key("denied", 0), denied, 1)).await;
         // As an attacker: again and again without a pause.
         let times = if cache { 100 } else { 1 };
+        let check = Arc::new(Check::one(key("denied", 0), denied, 1));
         let figure = rate(server, move |_| {
-            let store = store.clone();
+            let (store, check) = (store.clone(), Arc::clone(&check));
             async move {
                 for _ in 0..times {
-                    ask(&store, &Check::one(key("denied", 0), denied, 1)).await;
+                    ask(&store, &check).await;
                 }
             }
         })

@@ -26,12 +26,21 @@ use crate::lane::Answer;
 const LONGEST: Duration = Duration::from_secs(1);
 const SHARDS: usize = 16;
 const KEYS_PER_SHARD: usize = 4_096;
+/// How often a full shard is searched for what has ended, so that a flood of keys costs no search each.
+const SWEEP: Duration = Duration::from_millis(100);
 
 /// What the store said about keys whose checks it denied.
 #[derive(Debug)]
 pub(crate) struct DenialCache {
-    hasher: RandomState,
-    shards: [Mutex<HashMap<Key, Entry>>; SHARDS],
+    /// Spreads keys over the shards; random, so that nobody can aim at one.
+    seed: u64,
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    entries: HashMap<Key, Entry>,
+    swept: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +56,8 @@ struct Entry {
 
 impl DenialCache {
     pub(crate) fn new() -> Self {
-        Self { hasher: RandomState::new(), shards: core::array::from_fn(|_| Mutex::new(HashMap::new())) }
+        let seed = RandomState::new().hash_one(0_u8) | 1;
+        Self { seed, shards: core::array::from_fn(|_| Mutex::default()) }
     }
 
     /// The answer to `check`, if it is certainly the denial that the store would give.
@@ -68,7 +78,7 @@ impl DenialCache {
 
     fn entry(&self, item: &CheckItem, now: Instant) -> Option<Entry> {
         let shard = self.shard(&item.key)?.lock();
-        let entry = shard.get(&item.key)?;
+        let entry = shard.entries.get(&item.key)?;
         // A peek that came with a denial says nothing about another cost, nor does a denial.
         (entry.limit == item.limit && entry.cost == item.cost && now < entry.until).then_some(*entry)
     }
@@ -102,29 +112,32 @@ impl DenialCache {
     fn insert(&self, key: &Key, entry: Entry) {
         let Some(shard) = self.shard(key) else { return };
         let mut shard = shard.lock();
-        if let Some(known) = shard.get_mut(key) {
+        if let Some(known) = shard.entries.get_mut(key) {
             *known = entry;
             return;
         }
-        if shard.len() >= KEYS_PER_SHARD {
-            shard.retain(|_, known| known.until > entry.received);
-            if shard.len() >= KEYS_PER_SHARD {
-                return;
-            }
+        let now = entry.received;
+        if shard.entries.len() >= KEYS_PER_SHARD && shard.swept.is_none_or(|swept| now >= swept + SWEEP) {
+            shard.swept = Some(now);
+            shard.entries.retain(|_, known| known.until > now);
         }
-        shard.insert(key.clone(), entry);
+        if shard.entries.len() < KEYS_PER_SHARD {
+            shard.entries.insert(key.clone(), entry);
+        }
     }
 
     /// Forgets a key.
     pub(crate) fn forget(&self, key: &Key) {
         if let Some(shard) = self.shard(key) {
-            shard.lock().remove(key);
+            shard.lock().entries.remove(key);
         }
     }
 
-    fn shard(&self, key: &Key) -> Option<&Mutex<HashMap<Key, Entry>>> {
-        let hash = self.hasher.hash_one(key);
-        self.shards.get(usize::try_from(hash >> 60).unwrap_or(0))
+    fn shard(&self, key: &Key) -> Option<&Mutex<Shard>> {
+        // Keys of a rule differ at their ends; the map inside the shard hashes all of them.
+        let end = key.as_bytes().rchunks(8).next().unwrap_or_default();
+        let end = end.iter().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
+        self.shards.get(usize::try_from(end.wrapping_mul(self.seed) >> 60).unwrap_or(0))
     }
 }
 
@@ -143,3 +156,7 @@ impl Entry {
         Decision { verdict, reset_after, ..self.decision }
     }
 }
+
+#[cfg(test)]
+#[path = "denial_cache_tests.rs"]
+mod tests;
