@@ -13,8 +13,9 @@ use crate::time::Timestamp;
 /// - All items of a check are decided in one atomic step. If one does not admit, no state changes, and the decisions of
 ///   the others show the balance without this request (as a peek does).
 /// - Each decision is the one of [`Limit::decide`](crate::Limit::decide) on the key's state.
-/// - A state may be dropped once [`Limit::expires_at`](crate::Limit::expires_at) has passed, and earlier only where a
-///   stated memory bound forces it.
+/// - A state may be dropped once [`Params::expires_at`](crate::Params::expires_at) has passed, and earlier only where a
+///   stated memory bound forces it. Compare ticks: an instant saturates at the end of the number domain, where a clock that is
+///   broken would make every state look expired.
 /// - A peek creates no key.
 /// - Dropping the future before it is ready may or may not have charged the check, but never charged a part of it.
 ///
