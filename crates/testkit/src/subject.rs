@@ -23,7 +23,7 @@ pub trait Subject {
 /// Makes fresh subjects of the same limit.
 pub type Make<'a> = &'a dyn Fn() -> Box<dyn Subject + 'a>;
 
-/// A limit and its state, asked in ticks through [`Params`](cupo_core::Params).
+/// A limit and its state, asked in ticks through [`Params`].
 #[derive(Debug, Clone)]
 pub struct InTicks {
     limit: Limit,
