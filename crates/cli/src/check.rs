@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use cupo_config::{Config, MemoryBound, StoreSource};
-use cupo_core::{Action, Algorithm, DisplayDuration, OnMissing, Rule};
+use cupo_core::{Action, Algorithm, DisplayDuration, OnMissing, OnStoreError, Rule};
 use cupo_store_redis::{RedisSettings, RedisStore};
 
 use crate::args::CheckArgs;
@@ -72,7 +72,12 @@ fn describe_rule(rule: &Rule, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "  counts by      {}", rule.key())?;
     writeln!(out, "  allows         {limit}")?;
     writeln!(out, "  that is        {}", meaning(rule))?;
-    writeln!(out, "  each costs     {}", rule.cost())?;
+    match limit.quota().checked_div(rule.cost()) {
+        Some(requests) if rule.cost() > 1 => {
+            writeln!(out, "  each costs     {}, so that {requests} requests use it up", rule.cost())?;
+        }
+        _ => writeln!(out, "  each costs     {}", rule.cost())?,
+    }
     let excess = match rule.action() {
         Action::Deny => "deny: 429 with Retry-After",
         Action::Delay => {
@@ -88,7 +93,17 @@ fn describe_rule(rule: &Rule, out: &mut impl Write) -> io::Result<()> {
         OnMissing::Deny => "deny: 403, saying what is missing",
         other => other.name(),
     };
-    writeln!(out, "  without key    {missing}")
+    // These two are never missing.
+    if !matches!(rule.key().to_string().as_str(), "global" | "ip") {
+        writeln!(out, "  without key    {missing}")?;
+    }
+    let store_error = match rule.on_store_error() {
+        OnStoreError::Allow => "allow: the request passes, without rate-limit fields".to_owned(),
+        OnStoreError::Deny => "deny: 503 with Retry-After".to_owned(),
+        OnStoreError::Local => format!("local: this node allows its share, {}", rule.share()),
+        other => other.name().to_owned(),
+    };
+    writeln!(out, "  without store  {store_error}")
 }
 
 /// What the numbers amount to: the burst, and the rate that lasts.

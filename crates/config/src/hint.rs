@@ -41,6 +41,7 @@ pub(crate) fn hint(problem: &Problem) -> String {
             format!("write `{}` for the network, or `{}` for the host", network.trunc(), network.addr())
         }
         Problem::HealthPath(_) => "write a path that begins with `/`, as in `/.cupo/health`, or `none`".to_owned(),
+        Problem::StoreIsUrl => "write `store: { redis: { url: redis://127.0.0.1:6379 } }`".to_owned(),
         Problem::StoreUrl => format!("write HOST:PORT after one of {}, as in `redis://127.0.0.1:6379`", SCHEMES.join(" ")),
         Problem::Rate(error) => rate(error),
         Problem::Limit(error) => limit(error).to_owned(),
@@ -119,8 +120,8 @@ fn not_whole(text: &str) -> String {
 
 fn rate(error: &RateError) -> String {
     match error {
-        RateError::Unit { text, unit } if unit.is_empty() => {
-            format!("say the unit too: `{text}s` for seconds, `{text}m` for minutes")
+        RateError::NoUnit { text } if !text.contains('/') => {
+            format!("write `{text}s` for seconds, `{text}m` for minutes")
         }
         RateError::Unit { text, .. } | RateError::Length { text, .. } if !text.contains(['/', 'p']) => {
             "for example `10s`".to_owned()

@@ -147,6 +147,9 @@ pub enum Problem {
     /// The text is no path of a health endpoint.
     #[error("`{0}` is not a path")]
     HealthPath(Box<str>),
+    /// A URL stands where the store's fields belong.
+    #[error("a store in Redis has fields, of which the URL is one")]
+    StoreIsUrl,
     /// The URL of the store has no scheme that is known. It is not shown: it may hold a password.
     #[error("this is not a URL of Redis or Valkey servers")]
     StoreUrl,

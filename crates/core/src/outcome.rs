@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::check::{Check, CheckItem, Executed};
 use crate::decision::{Decision, Verdict};
 use crate::key::Key;
+use crate::limit::Limit;
 use crate::policy::{Action, Policy, Rule};
 use crate::store::StoreError;
 use crate::time::Timestamp;
@@ -41,6 +42,8 @@ pub struct Ruling<'a> {
     pub rule: &'a Rule,
     /// The key that it counted the request under.
     pub key: &'a Key,
+    /// The limit that decided: the rule's, or this node's share of it where the store could not decide.
+    pub limit: &'a Limit,
     /// Units that the request takes from it.
     pub cost: u64,
     /// The decision.
@@ -180,7 +183,7 @@ impl Outcome {
 
     fn ruling<'a>(&'a self, item: &'a CheckItem, decided: &Decided) -> Option<Ruling<'a>> {
         let rule = self.policy.rules().get(decided.rule)?;
-        Some(Ruling { rule, key: &item.key, cost: item.cost, decision: decided.decision })
+        Some(Ruling { rule, key: &item.key, limit: &item.limit, cost: item.cost, decision: decided.decision })
     }
 
     /// Of an admitted request: the rule that has room for the fewest more like it, then the one that takes longest to be

@@ -39,6 +39,7 @@ pub(crate) const SCHEMES: &[&str] = &[
 
 pub(super) fn store(value: &Value<'_>) -> Option<StoreSource> {
     match value.content() {
+        Content::Text { text, .. } if text.contains("://") => value.fault(Problem::StoreIsUrl),
         Content::Text { .. } => {
             value.word("a store", &["memory"], |name| name).map(|_| StoreSource::default())
         }
