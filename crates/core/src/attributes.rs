@@ -39,19 +39,21 @@ pub trait Attributes {
         None
     }
 
-    /// The value of a header; several lines are one value, joined by `, `. `name` is in lower case.
+    /// The value of a header. `name` is in lower case. Of a value that comes several times, here and below, nobody knows which
+    /// one counts elsewhere: answer with one value for all such requests, or a caller is a new client with every companion
+    /// that he adds.
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         let _ = name;
         None
     }
 
-    /// The decoded value of a query parameter; several are one value, joined by `,`.
+    /// The decoded value of a query parameter.
     fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         let _ = name;
         None
     }
 
-    /// The value of a cookie; the first of that name.
+    /// The value of a cookie.
     fn cookie(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         let _ = name;
         None

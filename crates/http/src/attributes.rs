@@ -9,10 +9,10 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 
 use crate::client_address::{is_trusted, walk};
-use crate::pairs::{cookie_value, query_value};
+use crate::pairs::{SEVERAL, cookie_value, query_value};
 
 /// A request's head, its peer, and whom to believe, as [`Attributes`]. Borrows all; answers without allocating unless a
-/// value has to be joined or decoded.
+/// value has to be decoded.
 ///
 /// ```
 /// use cupo_core::{Attributes, Trust};
@@ -62,16 +62,11 @@ impl<'a> RequestAttributes<'a> {
         Self { method, uri, headers, trust, client, peer_is_trusted }
     }
 
-    /// All lines of a header as one value.
-    fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
-        let mut lines = self.headers.get_all(name).iter().map(|value| value.as_bytes());
-        let mut joined = Cow::Borrowed(lines.next()?);
-        for line in lines {
-            let all = joined.to_mut();
-            all.extend_from_slice(b", ");
-            all.extend_from_slice(line);
-        }
-        Some(joined)
+    /// The value of a header that comes once; [`SEVERAL`] of one that is repeated.
+    fn single(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let mut lines = self.headers.get_all(name).iter();
+        let first = lines.next()?.as_bytes();
+        Some(Cow::Borrowed(if lines.next().is_some() { SEVERAL } else { first }))
     }
 }
 
@@ -81,12 +76,12 @@ impl Attributes for RequestAttributes<'_> {
     }
 
     fn api_key(&self) -> Option<Cow<'_, [u8]>> {
-        self.joined(&self.trust.api_key_header)
+        self.single(&self.trust.api_key_header)
     }
 
     /// The user that a trusted proxy names; from anybody else the header does not count.
     fn user(&self) -> Option<Cow<'_, [u8]>> {
-        if self.peer_is_trusted { self.joined(&self.trust.user_header) } else { None }
+        if self.peer_is_trusted { self.single(&self.trust.user_header) } else { None }
     }
 
     fn method(&self) -> Option<&str> {
@@ -103,7 +98,7 @@ impl Attributes for RequestAttributes<'_> {
     }
 
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.joined(name)
+        self.single(name)
     }
 
     fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {

@@ -5,25 +5,26 @@ use std::borrow::Cow;
 use http::HeaderMap;
 use http::header::COOKIE;
 
-/// The decoded value of the parameter called `name`; several are joined by `,`.
+/// What stands for a value that a request gives several times. One of them is the one that the upstream goes by, and nobody here
+/// knows which: counted together they would be a new client with every new companion, so all that is repeated is one client.
+pub(crate) const SEVERAL: &[u8] = b"\0several";
+
+/// The decoded value of the parameter called `name`; [`SEVERAL`] where it is repeated.
 pub(crate) fn query_value<'a>(query: &'a str, name: &str) -> Option<Cow<'a, [u8]>> {
-    let mut found: Option<Cow<'a, [u8]>> = None;
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if *decode(key) != *name.as_bytes() {
-            continue;
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    single(pairs.filter(|(key, _)| *decode(key) == *name.as_bytes()).map(|(_, value)| value)).map(|value| {
+        match value {
+            Some(value) => decode(value),
+            None => Cow::Borrowed(SEVERAL),
         }
-        let value = decode(value);
-        match &mut found {
-            None => found = Some(value),
-            Some(before) => {
-                let before = before.to_mut();
-                before.push(b',');
-                before.extend_from_slice(&value);
-            }
-        }
-    }
-    found
+    })
+}
+
+/// `Some(None)` where there are several.
+fn single<T>(mut values: impl Iterator<Item = T>) -> Option<Option<T>> {
+    let first = values.next()?;
+    Some(values.next().is_none().then_some(first))
 }
 
 /// Undoes the encoding of forms: `+` is a blank, `%41` is `A`; what is no encoding stays as it is.
@@ -55,26 +56,30 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// The value of the first cookie called `name`.
+/// The value of the cookie called `name`, without the quotes that may be around it; [`SEVERAL`] where it is repeated.
 pub(crate) fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
-    headers.get_all(COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).find_map(
-        |pair| {
-            let equals = pair.iter().position(|byte| *byte == b'=')?;
-            let (key, value) = pair.split_at_checked(equals)?;
-            (key.trim_ascii() == name.as_bytes()).then(|| value.get(1..).unwrap_or_default().trim_ascii())
-        },
-    )
+    let pairs = headers.get_all(COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let values = pairs.filter_map(|pair| {
+        let equals = pair.iter().position(|byte| *byte == b'=')?;
+        let (key, value) = pair.split_at_checked(equals)?;
+        (key.trim_ascii() == name.as_bytes()).then(|| value.get(1..).unwrap_or_default().trim_ascii())
+    });
+    single(values).map(|value| value.map_or(SEVERAL, unquoted))
+}
+
+fn unquoted(value: &[u8]) -> &[u8] {
+    value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COOKIE, Cow, HeaderMap, cookie_value, query_value};
+    use super::{COOKIE, Cow, HeaderMap, SEVERAL, cookie_value, query_value};
 
     #[test]
-    fn query_values_are_decoded_and_joined() {
+    fn query_values_are_decoded_and_single() {
         let query = "a=1&b=x+y%2Fz&&c&a=2&%64=%C3%B1&e=%zz%4&a%20b=7";
         let value = |name| query_value(query, name).map(|v| v.into_owned());
-        assert_eq!(value("a").as_deref(), Some(&b"1,2"[..]));
+        assert_eq!(value("a").as_deref(), Some(SEVERAL));
         assert_eq!(value("b").as_deref(), Some(&b"x y/z"[..]));
         assert_eq!(value("c").as_deref(), Some(&b""[..]));
         assert_eq!(value("d").as_deref(), Some("ñ".as_bytes()));
@@ -85,11 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_cookie_counts() {
+    fn a_cookie_counts_once() {
         let mut headers = HeaderMap::new();
         headers.append(COOKIE, "theme=dark; sid=abc=; sid=other".parse().unwrap());
-        headers.append(COOKIE, "late=1; flag".parse().unwrap());
-        assert_eq!(cookie_value(&headers, "sid"), Some(&b"abc="[..]));
+        headers.append(COOKIE, "late=1; flag; q=\"v\"".parse().unwrap());
+        assert_eq!(cookie_value(&headers, "theme"), Some(&b"dark"[..]));
+        assert_eq!(cookie_value(&headers, "sid"), Some(SEVERAL));
+        assert_eq!(cookie_value(&headers, "q"), Some(&b"v"[..]));
         assert_eq!(cookie_value(&headers, "late"), Some(&b"1"[..]));
         assert_eq!(cookie_value(&headers, "flag"), None);
         assert_eq!(cookie_value(&headers, "SID"), None);

@@ -140,7 +140,41 @@ fn users_are_named_by_trusted_proxies_only() {
     assert_eq!(from(Some([192, 0, 2, 1])).user(), None);
     assert_eq!(from(None).user(), None);
     assert_eq!(from(None).client(), None);
-    assert_eq!(from(None).api_key().as_deref(), Some(&b"k1, k2"[..]));
+}
+
+#[test]
+fn what_is_repeated_is_one_client_whatever_the_values() {
+    let key = |lines: &[&str]| {
+        let mut builder = Request::get("/");
+        for line in lines {
+            builder = builder.header("x-api-key", *line).header("x-user", *line).header("x-other", *line);
+        }
+        let (parts, trust) = (parts(builder), trust());
+        let attributes = RequestAttributes::new(&parts, Some([10, 0, 0, 1].into()), &trust);
+        [attributes.api_key(), attributes.user(), attributes.header("x-other")]
+            .map(|value| value.map(Cow::into_owned))
+    };
+    let twice = key(&["victim", "junk-1"]);
+    assert!(twice.iter().all(Option::is_some));
+    for lines in [
+        &["victim", "junk-2"][..],
+        &["junk", "victim"],
+        &["victim", "victim"],
+        &["", "victim"],
+        &["a", "b", "c"],
+    ] {
+        assert_eq!(key(lines), twice, "{lines:?}");
+    }
+    assert_ne!(key(&["victim"]), twice);
+    assert_ne!(key(&["victim, junk"]), twice);
+
+    let query = |uri: &str| {
+        let (parts, trust) = (parts(Request::get(uri)), trust());
+        RequestAttributes::new(&parts, None, &trust).query("k").map(Cow::into_owned)
+    };
+    assert_eq!(query("/?k=victim&k=1"), query("/?k=2&k=victim"));
+    assert_eq!(query("/?k=victim&%6b=1"), query("/?k=&k=victim"));
+    assert_ne!(query("/?k=victim&k=1"), query("/?k=victim"));
 }
 
 #[test]

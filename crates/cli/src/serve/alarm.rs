@@ -7,18 +7,27 @@ use cupo_core::{Clock, Observer, Outcome, StoreError, SystemClock};
 /// Between two lines about an outage that goes on, in microseconds.
 const EVERY_MICROS: u64 = 5_000_000;
 
+/// Without a failure for so long the store has come back, in microseconds: longer than denials are answered from memory.
+const QUIET_MICROS: u64 = 2_000_000;
+
 /// Logs the beginning of an outage of the store, that it goes on, and its end.
 pub(super) struct Alarm {
     clock: SystemClock,
     /// Failures since the store last decided.
     failures: AtomicU64,
-    /// When the last line was written, in microseconds.
+    /// When it last failed, and when that was last told, in microseconds.
+    failed: AtomicU64,
     told: AtomicU64,
 }
 
 impl Alarm {
     pub(super) fn new() -> Self {
-        Self { clock: SystemClock::new(), failures: AtomicU64::new(0), told: AtomicU64::new(0) }
+        Self {
+            clock: SystemClock::new(),
+            failures: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+        }
     }
 }
 
@@ -26,16 +35,23 @@ impl Observer for Alarm {
     fn decided(&self, outcome: &Outcome) {
         // A request that no rule asked the store about says nothing of the store.
         let asked = outcome.store_error().is_none() && outcome.binding().is_some();
-        if asked && self.failures.load(Ordering::Relaxed) > 0 {
+        if !asked || self.failures.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let quiet = self.clock.now().as_micros().saturating_sub(self.failed.load(Ordering::Relaxed));
+        if quiet >= QUIET_MICROS {
             let failures = self.failures.swap(0, Ordering::Relaxed);
-            self.told.store(0, Ordering::Relaxed);
-            tracing::error!(failures, "the store decides again");
+            if failures > 0 {
+                self.told.store(0, Ordering::Relaxed);
+                tracing::warn!(failures, "the store decides again");
+            }
         }
     }
 
     fn store_failed(&self, error: &StoreError) {
         let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let (now, told) = (self.clock.now().as_micros(), self.told.load(Ordering::Relaxed));
+        self.failed.store(now, Ordering::Relaxed);
         let due = now.saturating_sub(told) >= EVERY_MICROS;
         // Of several threads that find it due, one tells.
         if due && self.told.compare_exchange(told, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
