@@ -161,7 +161,7 @@ fn pump(shared: &Shared, mut from: &TcpStream, mut to: &TcpStream, is_reply: boo
             _ => {}
         }
         let room = match fault {
-            Fault::Throttle(rate) if is_reply => usize::try_from(rate / 100).unwrap().clamp(1, buffer.len()),
+            Fault::Throttle(rate) if is_reply => piece_of(rate).min(buffer.len()),
             _ => buffer.len(),
         };
         let read = match from.read(&mut buffer[..room]) {
@@ -172,12 +172,24 @@ fn pump(shared: &Shared, mut from: &TcpStream, mut to: &TcpStream, is_reply: boo
         };
         // What arrived before the fault was seen is subject to it too.
         let fault = *shared.fault.lock();
+        let changes = shared.changes.load(Ordering::Acquire);
+        if changes != seen {
+            (seen, passed) = (changes, 0);
+        }
         let mut piece = &buffer[..read];
         match fault {
+            Fault::HalfClose if is_reply => return to.shutdown(Shutdown::Write),
             Fault::BlackHole | Fault::Cut => continue,
             Fault::SwallowReplies if is_reply => continue,
             Fault::Delay(span) if is_reply => pass(span),
-            Fault::Throttle(_) if is_reply => pass(GLANCE),
+            Fault::Throttle(rate) if is_reply => {
+                // What was read before the fault may be more than one piece.
+                for piece in piece.chunks(piece_of(rate)) {
+                    pass(GLANCE);
+                    to.write_all(piece)?;
+                }
+                continue;
+            }
             Fault::CutAfter(limit) if is_reply => piece = &piece[..read.min(limit.saturating_sub(passed))],
             _ => {}
         }
@@ -187,4 +199,9 @@ fn pump(shared: &Shared, mut from: &TcpStream, mut to: &TcpStream, is_reply: boo
             return Err(ErrorKind::ConnectionAborted.into());
         }
     }
+}
+
+/// Bytes that pass in one glance at so many a second.
+fn piece_of(rate: u32) -> usize {
+    usize::try_from(rate / 100).unwrap_or(usize::MAX).max(1)
 }
