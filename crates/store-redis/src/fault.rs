@@ -47,7 +47,8 @@ impl Fault {
             ErrorKind::Extension => Self::Refused(refusal_in(error)),
             ErrorKind::AuthenticationFailed => Self::Refused(Refusal::Unauthenticated),
             ErrorKind::Io if error.is_timeout() => Self::Timeout,
-            ErrorKind::Io => Self::Broken,
+            // Half a reply, or bytes that are none: nothing that comes after them on this connection can be trusted.
+            ErrorKind::Io | ErrorKind::Parse => Self::Broken,
             _ => Self::Refused(Refusal::Protocol),
         }
     }
