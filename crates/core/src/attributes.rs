@@ -65,6 +65,13 @@ pub trait Attributes {
         None
     }
 
+    /// Whether the request shows credentials that do not hold, where the policy refuses such requests. They are counted as
+    /// requests without credentials are, so that whoever floods with them meets the limits; what room there is ends in
+    /// [`Settled::BadCredentials`](crate::Settled::BadCredentials).
+    fn has_bad_credentials(&self) -> bool {
+        false
+    }
+
     /// What this request costs in multiples of a rule's cost; 0 is a peek.
     fn cost(&self) -> u64 {
         1

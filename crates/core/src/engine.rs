@@ -116,10 +116,13 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     ) -> Result<Outcome, StoreError> {
         let policy = self.policy.load_full();
         let outcome = match policy.prepare(attributes) {
-            Err(rule) => Outcome::lacking(policy, now, rule),
+            Err(settled) => Outcome::settle(policy, now, settled),
             Ok(prepared) => match self.execute(&prepared.check, now).await {
                 Ok(executed) => {
                     let mut outcome = Outcome::fold(policy, prepared.check, &prepared.rules, &executed);
+                    if prepared.bad_credentials {
+                        outcome = outcome.with_bad_credentials();
+                    }
                     if outcome.is_admitted() {
                         self.watch(prepared.shadow, now, &mut outcome).await;
                     }
@@ -140,13 +143,15 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         now: Timestamp,
         error: StoreError,
     ) -> Result<Outcome, StoreError> {
+        let bad_credentials = prepared.bad_credentials;
         let Some(local) = prepared.shares(&policy) else { return Err(error) };
         let executed = match &self.fallback {
             _ if local.check.items().is_empty() => Executed { at: now, decisions: Default::default() },
             Some(fallback) => fallback.execute(&local.check, now),
             None => return Err(error),
         };
-        Ok(Outcome::fold(policy, local.check, &local.rules, &executed).without_store(error))
+        let outcome = Outcome::fold(policy, local.check, &local.rules, &executed).without_store(error);
+        Ok(if bad_credentials { outcome.with_bad_credentials() } else { outcome })
     }
 
     async fn execute(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {

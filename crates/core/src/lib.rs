@@ -37,6 +37,7 @@ mod outcome;
 mod path;
 mod policy;
 mod rate;
+mod settled;
 mod store;
 mod time;
 
@@ -52,9 +53,10 @@ pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, MatchSource, OnMissing, OnStoreError, Policy, PolicyError, PolicyErrors, PolicySource, Problem,
-    Route, Rule, RuleSource, Trust,
+    Action, ExemptionSource, ExemptionsSource, HeaderSecret, MatchSource, OnMissing, OnStoreError, Policy,
+    PolicyError, PolicyErrors, PolicySource, Problem, Route, Rule, RuleSource, Trust,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
+pub use settled::{Entry, Settled};
 pub use store::{Fallback, Refusal, Store, StoreError};
 pub use time::{Resolution, Timestamp};

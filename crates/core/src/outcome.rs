@@ -11,6 +11,7 @@ use crate::decision::{Decision, Verdict};
 use crate::key::Key;
 use crate::limit::Limit;
 use crate::policy::{Action, Policy, Rule};
+use crate::settled::Settled;
 use crate::store::StoreError;
 use crate::time::Timestamp;
 
@@ -25,7 +26,7 @@ pub struct Outcome {
     decided: SmallVec<[Decided; 2]>,
     shadow: Vec<(CheckItem, Decided)>,
     binding: Option<usize>,
-    lacking: Option<usize>,
+    settled: Option<Settled>,
     store_error: Option<StoreError>,
 }
 
@@ -65,9 +66,22 @@ impl Outcome {
         outcome
     }
 
-    /// The answer to a request that lacks what the rule of this index counts by.
-    pub(crate) fn lacking(policy: Arc<Policy>, at: Timestamp, rule: usize) -> Self {
-        Self { verdict: Verdict::Impossible, lacking: Some(rule), ..Self::empty(policy, at) }
+    /// The answer to a request that was settled before anything was counted.
+    pub(crate) fn settle(policy: Arc<Policy>, at: Timestamp, settled: Settled) -> Self {
+        let verdict = match settled {
+            Settled::Allowed(_) => Verdict::Admit,
+            Settled::Lacks { .. } | Settled::Blocked(_) | Settled::BadCredentials => Verdict::Impossible,
+        };
+        Self { verdict, settled: Some(settled), ..Self::empty(policy, at) }
+    }
+
+    /// The same outcome for a request with bad credentials: what the limits refuse stays refused for that.
+    pub(crate) fn with_bad_credentials(self) -> Self {
+        if !self.verdict.is_admit() {
+            return self;
+        }
+        let settled = Some(Settled::BadCredentials);
+        Self { verdict: Verdict::Impossible, delay: Duration::ZERO, settled, ..self }
     }
 
     fn empty(policy: Arc<Policy>, at: Timestamp) -> Self {
@@ -80,7 +94,7 @@ impl Outcome {
             decided: SmallVec::new(),
             shadow: Vec::new(),
             binding: None,
-            lacking: None,
+            settled: None,
             store_error: None,
         }
     }
@@ -167,8 +181,14 @@ impl Outcome {
         self.store_error.as_ref()
     }
 
-    /// The decision that binds: of an admitted request the one with the fewest such requests left, of a denied one the one
-    /// with the longest wait. `None` where no enforced rule applies or the request [lacks](Self::lacks) what a rule asks for.
+    /// What settled the request other than its limits, where something did.
+    #[must_use]
+    pub const fn settled(&self) -> Option<&Settled> {
+        self.settled.as_ref()
+    }
+
+    /// The decision that binds: of a request that the limits have room for the one with the fewest such requests left, of
+    /// another the one with the longest wait. `None` where no enforced rule applies or nothing was counted.
     #[must_use]
     pub fn binding(&self) -> Option<Ruling<'_>> {
         let index = self.binding?;
@@ -178,7 +198,10 @@ impl Outcome {
     /// The rule that refuses the request because it lacks what the rule counts by (`on_missing: deny`).
     #[must_use]
     pub fn lacks(&self) -> Option<&Rule> {
-        self.policy.rules().get(self.lacking?)
+        match self.settled {
+            Some(Settled::Lacks { rule }) => self.policy.rules().get(rule),
+            _ => None,
+        }
     }
 
     fn ruling<'a>(&'a self, item: &'a CheckItem, decided: &Decided) -> Option<Ruling<'a>> {

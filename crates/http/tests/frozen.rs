@@ -4,7 +4,10 @@
 
 mod support;
 
-use cupo_core::{Action, Attributes, OnMissing, Outcome};
+use cupo_core::{
+    Action, Attributes, ExemptionSource, ExemptionsSource, MatchSource, OnMissing, Outcome, Policy,
+    PolicySource,
+};
 use cupo_http::{Dialect, Dialects, refusal, unavailable, write_fields};
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, HeaderName};
 use http::{HeaderMap, Response};
@@ -150,6 +153,79 @@ fn what_is_missing_is_said() {
          \"detail\":\"The request lacks what the limit `per-key` counts by: api_key | user.\",\
          \"violated-policies\":[\"per-key\"]}"
     );
+}
+
+/// What the lists and the credentials settle, as the rule `burst` sees it.
+fn settled(path: &'static str, bad: bool) -> Outcome {
+    struct Ask(&'static str, bool);
+    impl Attributes for Ask {
+        fn path(&self) -> Option<&str> {
+            Some(self.0)
+        }
+        fn has_bad_credentials(&self) -> bool {
+            self.1
+        }
+    }
+    let entry = |path: &str| ExemptionSource {
+        name: "entry".to_owned() + &path.replace('/', "-"),
+        matches: MatchSource { path: Some(path.to_owned()), ..MatchSource::default() },
+        ..ExemptionSource::default()
+    };
+    let exemptions = ExemptionsSource { allow: vec![entry("/free")], block: vec![entry("/shut")] };
+    let rules = vec![rule("burst", "global", fixed(100, 60))];
+    let policy = Policy::compile(PolicySource { rules, exemptions, ..PolicySource::default() }).unwrap();
+    let engine = engine(vec![rule("other", "global", fixed(1, 1))]);
+    engine.swap_policy(policy);
+    decide(&engine, &Ask(path, bad))
+}
+
+#[test]
+fn what_is_allowed_says_nothing_of_limits() {
+    assert_eq!(admitted(&settled("/free", false), Dialects::default()), "200 OK\n\n\n");
+}
+
+#[test]
+fn what_is_blocked_is_told_so_and_not_by_what() {
+    let outcome = settled("/shut", false);
+    assert_eq!(
+        text(&refusal(&outcome, &HeaderMap::new(), Dialects::default())),
+        "403 Forbidden\n\
+         content-language: en\n\
+         content-type: application/problem+json\n\n\
+         {\"type\":\"urn:cupo:problem:blocked\",\"title\":\"Blocked\",\"status\":403,\
+         \"detail\":\"Requests like this one are blocked here. Waiting does not help.\"}"
+    );
+    let plain_spanish = request(&[(ACCEPT, "application/json"), (ACCEPT_LANGUAGE, "es")]);
+    assert!(text(&refusal(&outcome, &plain_spanish, Dialects::default())).ends_with(
+        "{\"error\":\"blocked\",\
+         \"message\":\"Aquí se bloquean las solicitudes como esta. Esperar no ayuda.\"}"
+    ));
+}
+
+#[test]
+fn a_token_that_does_not_hold_is_challenged() {
+    let outcome = settled("/", true);
+    assert_eq!(
+        text(&refusal(&outcome, &HeaderMap::new(), Dialects::default())),
+        "401 Unauthorized\n\
+         content-language: en\n\
+         content-type: application/problem+json\n\
+         ratelimit-policy: \"burst\";q=100;w=60\n\
+         ratelimit: \"burst\";r=99;t=60\n\
+         www-authenticate: Bearer error=\"invalid_token\"\n\
+         x-ratelimit-limit: 100\n\
+         x-ratelimit-remaining: 99\n\
+         x-ratelimit-reset: 1795986060\n\n\
+         {\"type\":\"urn:cupo:problem:invalid-token\",\"title\":\"Invalid Token\",\"status\":401,\
+         \"detail\":\"The token of this request is not valid here: get a new one, \
+         or send the request without a token.\"}"
+    );
+    let plain_spanish = request(&[(ACCEPT, "application/json"), (ACCEPT_LANGUAGE, "es")]);
+    assert!(text(&refusal(&outcome, &plain_spanish, Dialects::default())).ends_with(
+        "{\"error\":\"invalid_token\",\
+         \"message\":\"El token de esta solicitud no es válido aquí: obtenga uno nuevo, \
+         o envíe la solicitud sin token.\"}"
+    ));
 }
 
 #[test]

@@ -99,17 +99,19 @@ fn report(error: &io::Error) {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LimiterNote {
-    /// The verdict: `admit`, `deny`, …
+    /// The verdict: `admit`, `deny`, `allow`, `block`, …
     pub verdict: &'static str,
     /// The rule that binds, if one does.
     pub rule: Option<Arc<str>>,
+    /// The entry of a list, or the caller, that allows or blocks, if one does.
+    pub entry: Option<Arc<str>>,
 }
 
 impl LimiterNote {
     /// A note of a verdict and the rule that binds.
     #[must_use]
     pub const fn new(verdict: &'static str, rule: Option<Arc<str>>) -> Self {
-        Self { verdict, rule }
+        Self { verdict, rule, entry: None }
     }
 }
 
@@ -163,6 +165,8 @@ struct Line<'a> {
     verdict: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<&'a str>,
 }
 
 impl Drop for Entry {
@@ -178,6 +182,7 @@ impl Drop for Entry {
             upstream_us: self.upstream.map(micros),
             verdict: self.limiter.as_ref().map(|note| note.verdict),
             rule: self.limiter.as_ref().and_then(|note| note.rule.as_deref()),
+            entry: self.limiter.as_ref().and_then(|note| note.entry.as_deref()),
         };
         let Ok(mut text) = serde_json::to_vec(&line) else { return };
         text.push(b'\n');

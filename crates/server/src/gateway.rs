@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use cupo_core::{Clock, Engine, Observer, Store, Verdict};
+use cupo_core::{Clock, Engine, Entry, Observer, Settled, Store, Verdict};
 use cupo_http::is_trusted;
 use cupo_tower::{CupoLayer, CupoService, RequestOutcome};
 use http::{Extensions, Request, Response};
@@ -117,12 +117,17 @@ where
 }
 
 fn note(outcome: &RequestOutcome) -> LimiterNote {
+    let settled = outcome.settled();
     let verdict = match outcome.verdict() {
+        _ if matches!(settled, Some(Settled::Allowed(_))) => "allow",
+        _ if matches!(settled, Some(Settled::Blocked(_))) => "block",
+        _ if matches!(settled, Some(Settled::BadCredentials)) => "bad_credentials",
         Verdict::Admit if outcome.store_error().is_some() => "admit_without_store",
         Verdict::Admit => "admit",
         Verdict::Deny { .. } => "deny",
         Verdict::Impossible => "impossible",
     };
     let rule = outcome.binding().map(|ruling| ruling.rule).or_else(|| outcome.lacks());
-    LimiterNote::new(verdict, rule.map(|rule| rule.name().into()))
+    let entry = settled.and_then(Settled::entry).map(Entry::name).cloned();
+    LimiterNote { entry, ..LimiterNote::new(verdict, rule.map(|rule| rule.name().into())) }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use cupo_core::{Outcome, Ruling, Verdict};
+use cupo_core::{Entry, Outcome, Ruling, Settled, Verdict};
 use serde::{Serialize, Serializer};
 
 use crate::failure::Failure;
@@ -19,6 +19,11 @@ struct Answer<'a> {
     binding: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lacks: Option<&'a str>,
+    /// `allow` or `block`, where an entry of the lists settled it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listed: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<&'a str>,
     decisions: Decisions<'a>,
 }
 
@@ -139,6 +144,12 @@ fn write(t_us: u64, outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
         allowed: outcome.is_admitted(),
         binding: outcome.binding().map(|ruling| ruling.rule.name()).or(lacks),
         lacks,
+        listed: outcome.settled().and_then(|settled| match settled {
+            Settled::Allowed(_) => Some("allow"),
+            Settled::Blocked(_) => Some("block"),
+            _ => None,
+        }),
+        entry: outcome.settled().and_then(Settled::entry).map(|entry| &**Entry::name(entry)),
         decisions: Decisions(outcome),
     };
     serde_json::to_writer(&mut *out, &answer)?;

@@ -64,7 +64,12 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
         .unwrap_or_default();
     let (rule_indices, rules) =
         decoded.into_iter().enumerate().filter_map(|(i, rule)| Some((i, rule?))).unzip();
-    Some(Draft { gateway, store, policy: PolicySource { trust, replicas, rules }, rule_indices })
+    Some(Draft {
+        gateway,
+        store,
+        policy: PolicySource { trust, replicas, rules, ..PolicySource::default() },
+        rule_indices,
+    })
 }
 
 /// What is wrong is left at its default, which has no faults of its own.

@@ -8,6 +8,7 @@ use super::{Policy, Rule};
 use crate::attributes::Attributes;
 use crate::check::{Check, CheckItem};
 use crate::key::Context;
+use crate::settled::Settled;
 
 /// What a request has to pass.
 #[derive(Debug, Default)]
@@ -18,19 +19,25 @@ pub(crate) struct Prepared {
     pub(crate) rules: SmallVec<[usize; 4]>,
     /// The rules that only watch.
     pub(crate) shadow: ShadowItems,
+    /// Whether the request is to be refused for its credentials once it is counted.
+    pub(crate) bad_credentials: bool,
 }
 
 /// Rules that only watch, by index, each with what it counts.
 pub(crate) type ShadowItems = Vec<(usize, CheckItem)>;
 
 impl Policy {
-    /// The checks for a request; as an error the index of a rule that refuses it for what it lacks.
-    pub(crate) fn prepare<A: Attributes + ?Sized>(&self, attributes: &A) -> Result<Prepared, usize> {
+    /// The checks for a request; as an error what settles it without any.
+    pub(crate) fn prepare<A: Attributes + ?Sized>(&self, attributes: &A) -> Result<Prepared, Settled> {
         let path = if self.needs_path { attributes.path() } else { None };
         let route = path.map(|path| Route::of(path, &self.templates));
         let method = attributes.method();
         let context = Context { ipv6_prefix: self.trust.ipv6_prefix, route: route.as_ref() };
-        let mut prepared = Prepared::default();
+        if let Some(settled) = self.exemptions.settle(attributes, method, route.as_ref()) {
+            return Err(settled);
+        }
+        let bad_credentials = attributes.has_bad_credentials();
+        let mut prepared = Prepared { bad_credentials, ..Prepared::default() };
         for (index, rule) in self.rules.iter().enumerate() {
             if !rule.matcher.matches(method, route.as_ref()) {
                 continue;
@@ -41,7 +48,9 @@ impl Policy {
                     prepared.check.push_new(item);
                     prepared.rules.push(index);
                 }
-                (None, OnMissing::Deny) if rule.action != Action::Shadow => return Err(index),
+                (None, OnMissing::Deny) if rule.action != Action::Shadow && !bad_credentials => {
+                    return Err(Settled::Lacks { rule: index });
+                }
                 (None, _) => {}
             }
         }

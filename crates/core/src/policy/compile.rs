@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::error::{PolicyError, PolicyErrors, Problem};
+use super::exemption::Exemptions;
 use super::matcher::Matcher;
-use super::{Action, OnStoreError, Policy, PolicySource, Rule, RuleSource, Trust};
+use super::{Action, MatchSource, OnStoreError, Policy, PolicySource, Rule, RuleSource, Trust};
 use crate::algorithm::{Algorithm, Params};
 use crate::key::{Key, Kind};
 use crate::path::Template;
@@ -27,6 +28,7 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
                 .add(&format!("rules[{i}].name"), Problem::DuplicateName { name: rule.name.clone(), first });
         }
     }
+    let exemptions = Exemptions::compile(source.exemptions, &mut errors);
     let replicas = source.replicas;
     let rules: Vec<Rule> = source
         .rules
@@ -40,15 +42,16 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     let mut templates: Vec<Template> = rules.iter().filter_map(|rule| rule.matcher.path.clone()).collect();
     templates.sort_by(|a, b| b.specificity().cmp(&a.specificity()));
     templates.dedup();
-    let needs_path =
-        !templates.is_empty() || rules.iter().any(|r| r.key.kinds().any(|kind| *kind == Kind::Route));
-    Ok(Policy { trust: source.trust, rules, templates, needs_path })
+    let needs_path = !templates.is_empty()
+        || exemptions.needs_path()
+        || rules.iter().any(|r| r.key.kinds().any(|kind| *kind == Kind::Route));
+    Ok(Policy { trust: source.trust, exemptions, rules, templates, needs_path })
 }
 
-struct Errors(Vec<PolicyError>);
+pub(super) struct Errors(Vec<PolicyError>);
 
 impl Errors {
-    fn add(&mut self, path: &str, problem: Problem) {
+    pub(super) fn add(&mut self, path: &str, problem: Problem) {
         self.0.push(PolicyError { path: path.to_owned(), problem });
     }
 }
@@ -58,8 +61,7 @@ fn check_trust(trust: &Trust, errors: &mut Errors) {
         errors.add("ipv6_prefix", Problem::Ipv6Prefix(trust.ipv6_prefix));
     }
     for (path, name) in [("api_key_header", &trust.api_key_header), ("user_header", &trust.user_header)] {
-        let legal = |b: u8| is_token(b) && !b.is_ascii_uppercase();
-        if name.is_empty() || !name.bytes().all(legal) {
+        if !is_header_name(name) {
             errors.add(path, Problem::HeaderName(name.clone()));
         }
     }
@@ -67,8 +69,7 @@ fn check_trust(trust: &Trust, errors: &mut Errors) {
 
 fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Errors) -> Option<Rule> {
     let mut problems = Vec::new();
-    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':');
-    if !(1..=64).contains(&rule.name.len()) || !rule.name.bytes().all(legal) {
+    if !is_name(&rule.name) {
         problems.push(("name", Problem::Name(rule.name.clone())));
     }
     let quota = rule.limit.quota();
@@ -80,18 +81,6 @@ fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Erro
     if rule.action == Action::Delay && rule.limit.algorithm() != Algorithm::LeakyBucket {
         problems.push(("action", Problem::DelayWithoutSlots));
     }
-    for method in &rule.matches.methods {
-        if method.is_empty() || !method.bytes().all(|b| is_token(b) && !b.is_ascii_lowercase()) {
-            problems.push(("match.method", Problem::Method(method.clone())));
-        }
-    }
-    let path = match rule.matches.path.as_deref().map(Template::parse).transpose() {
-        Ok(path) => path,
-        Err(error) => {
-            problems.push(("match.path", error.into()));
-            None
-        }
-    };
     let share = match rule.on_store_error {
         OnStoreError::Local => rule.limit.share(replicas),
         OnStoreError::Allow | OnStoreError::Deny => Ok(rule.limit),
@@ -103,9 +92,11 @@ fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Erro
     for (field, problem) in problems {
         errors.add(&format!("rules[{index}].{field}"), problem);
     }
+    let prefix = prefix(&rule);
+    let matcher = compile_match(rule.matches, &format!("rules[{index}].match"), errors);
     sound.then(|| Rule {
-        prefix: prefix(&rule),
-        matcher: Matcher { methods: rule.matches.methods.into_iter().map(Into::into).collect(), path },
+        prefix,
+        matcher,
         name: rule.name.into(),
         key: rule.key,
         limit: rule.limit,
@@ -115,6 +106,21 @@ fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Erro
         on_store_error: rule.on_store_error,
         share: share.unwrap_or(rule.limit),
     })
+}
+
+/// The conditions, which stand at `path`.
+pub(super) fn compile_match(source: MatchSource, path: &str, errors: &mut Errors) -> Matcher {
+    for method in &source.methods {
+        if method.is_empty() || !method.bytes().all(|b| is_token(b) && !b.is_ascii_lowercase()) {
+            errors.add(&format!("{path}.method"), Problem::Method(method.clone()));
+        }
+    }
+    let template = source.path.as_deref().map(Template::parse).transpose();
+    let template = template.unwrap_or_else(|error| {
+        errors.add(&format!("{path}.path"), error.into());
+        None
+    });
+    Matcher { methods: source.methods.into_iter().map(Into::into).collect(), path: template }
 }
 
 /// What every key of the rule begins with. A state counted in other ticks, or in other parts of a unit, would be misread:
@@ -132,6 +138,17 @@ fn prefix(rule: &RuleSource) -> Key {
     let parts = parts.to_le_bytes();
     let used = parts.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
     Key::builder(&rule.name).part(ticks, "", parts.get(..used).unwrap_or_default()).build()
+}
+
+/// Whether headers and logs can carry `name` as the name of a rule or an entry.
+pub(super) fn is_name(name: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':');
+    (1..=64).contains(&name.len()) && name.bytes().all(legal)
+}
+
+/// Whether `name` is a header's, in lower case.
+pub(super) fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase())
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).

@@ -53,6 +53,29 @@ pub enum Problem {
         /// The rule that has it already.
         first: usize,
     },
+    /// The name of an entry is empty, too long, or has characters that logs cannot carry.
+    #[error(
+        "`{0}` is not the name of an entry; write 1 to 64 characters from a to z, A to Z, 0 to 9 and - _ . :"
+    )]
+    EntryName(String),
+    /// Two entries of the lists have one name.
+    #[error(
+        "the name `{0}` is taken by another entry; the access log tells entries apart by name, so give each its own"
+    )]
+    DuplicateEntry(String),
+    /// An entry has no condition.
+    #[error(
+        "an entry without a condition would be for every request; write at least one, such as `path` or `client`"
+    )]
+    EntryForAll,
+    /// A secret that a header carries is short enough to be guessed.
+    #[error("a secret of {length} bytes can be guessed; give it at least {least}")]
+    ShortSecret {
+        /// Its length in bytes.
+        length: usize,
+        /// The least length.
+        least: usize,
+    },
     /// The cost is zero.
     #[error(
         "a cost of 0 never counts; write a cost of at least 1, or `action: shadow` to watch without denying"

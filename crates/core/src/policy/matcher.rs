@@ -13,6 +13,11 @@ pub(super) struct Matcher {
 }
 
 impl Matcher {
+    /// Whether a condition asks for the path.
+    pub(super) const fn needs_path(&self) -> bool {
+        self.path.is_some()
+    }
+
     pub(super) fn matches(&self, method: Option<&str>, route: Option<&Route<'_>>) -> bool {
         let method_fits =
             self.methods.is_empty() || method.is_some_and(|m| self.methods.iter().any(|own| **own == *m));

@@ -4,6 +4,7 @@ mod action;
 mod check;
 mod compile;
 mod error;
+mod exemption;
 mod matcher;
 mod route;
 mod source;
@@ -11,6 +12,7 @@ mod source;
 pub use action::{Action, OnMissing, OnStoreError};
 pub(crate) use check::{Prepared, ShadowItems};
 pub use error::{PolicyError, PolicyErrors, Problem};
+pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
 pub use route::Route;
 pub use source::{MatchSource, PolicySource, RuleSource, Trust};
 
@@ -19,16 +21,18 @@ use std::sync::Arc;
 use crate::key::{Key, KeySpec};
 use crate::limit::Limit;
 use crate::path::Template;
+use exemption::Exemptions;
 use matcher::Matcher;
 
 /// A compiled policy: immutable, swapped whole.
 #[derive(Debug)]
 pub struct Policy {
     trust: Trust,
+    exemptions: Exemptions,
     rules: Vec<Rule>,
     /// Every path template of the policy, the most specific first.
     templates: Vec<Template>,
-    /// Whether any rule asks for the request's path or route.
+    /// Whether any rule or exemption asks for the request's path or route.
     needs_path: bool,
 }
 

@@ -3,6 +3,7 @@
 use ipnet::IpNet;
 
 use super::action::{Action, OnMissing, OnStoreError};
+use super::exemption::ExemptionsSource;
 use crate::key::KeySpec;
 use crate::limit::Limit;
 
@@ -14,13 +15,20 @@ pub struct PolicySource {
     /// How many nodes enforce this policy together, above 0; 1 unless said otherwise. While the store is out of reach, a
     /// rule with `on_store_error: local` allows each of them its share.
     pub replicas: u32,
+    /// Who passes and who does not, whatever the rules say.
+    pub exemptions: ExemptionsSource,
     /// The rules.
     pub rules: Vec<RuleSource>,
 }
 
 impl Default for PolicySource {
     fn default() -> Self {
-        Self { trust: Trust::default(), replicas: 1, rules: Vec::new() }
+        Self {
+            trust: Trust::default(),
+            replicas: 1,
+            exemptions: ExemptionsSource::default(),
+            rules: Vec::new(),
+        }
     }
 }
 

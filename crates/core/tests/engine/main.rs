@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+mod exemptions;
 mod failing_store;
 mod keys;
 mod outcomes;

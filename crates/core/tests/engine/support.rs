@@ -25,6 +25,7 @@ pub(crate) struct Ask {
     pub(crate) path: Option<&'static str>,
     pub(crate) named: Vec<(&'static str, &'static str)>,
     pub(crate) cost: Option<u64>,
+    pub(crate) bad_credentials: bool,
 }
 
 impl Ask {
@@ -72,6 +73,9 @@ impl Attributes for Ask {
     }
     fn descriptor(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.named("descriptor", name)
+    }
+    fn has_bad_credentials(&self) -> bool {
+        self.bad_credentials
     }
     fn cost(&self) -> u64 {
         self.cost.unwrap_or(1)

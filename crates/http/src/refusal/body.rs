@@ -30,6 +30,18 @@ impl Reason<'_> {
                 status: "403",
                 error: "missing_attribute",
             },
+            Self::Blocked => Labels {
+                problem: "urn:cupo:problem:blocked",
+                title: "Blocked",
+                status: "403",
+                error: "blocked",
+            },
+            Self::BadCredentials => Labels {
+                problem: "urn:cupo:problem:invalid-token",
+                title: "Invalid Token",
+                status: "401",
+                error: "invalid_token",
+            },
             Self::Unavailable => Labels {
                 problem: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
                 title: "Temporary Reduced Capacity",
@@ -43,7 +55,7 @@ impl Reason<'_> {
         match self {
             Self::Exceeded { seconds, .. } => Some(*seconds),
             Self::Unavailable => Some(1),
-            Self::Impossible { .. } | Self::Lacks { .. } => None,
+            Self::Impossible { .. } | Self::Lacks { .. } | Self::Blocked | Self::BadCredentials => None,
         }
     }
 
@@ -55,7 +67,7 @@ impl Reason<'_> {
                 json.strings("violated-policies", refusing.map(|ruling| ruling.rule.name()));
             }
             Self::Lacks { rule } => json.strings("violated-policies", [rule.name()].into_iter()),
-            Self::Unavailable => {}
+            Self::Blocked | Self::BadCredentials | Self::Unavailable => {}
         }
     }
 }

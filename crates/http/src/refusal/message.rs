@@ -23,6 +23,10 @@ pub(super) enum Reason<'a> {
         /// The rule.
         rule: &'a Rule,
     },
+    /// The policy says that the request does not pass.
+    Blocked,
+    /// The credentials do not hold.
+    BadCredentials,
     /// The store could not decide.
     Unavailable,
 }
@@ -73,6 +77,10 @@ impl Reason<'_> {
             Self::Lacks { rule } => {
                 write!(text, "The request lacks what the limit `{}` counts by: {}.", rule.name(), rule.key())
             }
+            Self::Blocked => text.write_str("Requests like this one are blocked here. Waiting does not help."),
+            Self::BadCredentials => text.write_str(
+                "The token of this request is not valid here: get a new one, or send the request without a token.",
+            ),
             Self::Unavailable => {
                 write!(text, "The limits cannot be checked right now. Try again in a moment.")
             }
@@ -99,6 +107,12 @@ impl Reason<'_> {
                 "A la solicitud le falta aquello por lo que cuenta el límite `{}`: {}.",
                 rule.name(),
                 rule.key()
+            ),
+            Self::Blocked => {
+                text.write_str("Aquí se bloquean las solicitudes como esta. Esperar no ayuda.")
+            }
+            Self::BadCredentials => text.write_str(
+                "El token de esta solicitud no es válido aquí: obtenga uno nuevo, o envíe la solicitud sin token.",
             ),
             Self::Unavailable => {
                 write!(text, "Ahora no se pueden comprobar los límites. Inténtelo de nuevo en un momento.")

@@ -5,8 +5,8 @@ mod message;
 mod negotiate;
 
 use bytes::Bytes;
-use cupo_core::Outcome;
-use http::header::{CONTENT_LANGUAGE, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use cupo_core::{Outcome, Settled};
+use http::header::{CONTENT_LANGUAGE, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::dialect::{Dialects, write_fields};
@@ -18,16 +18,19 @@ use negotiate::Form;
 ///
 /// - 429 with `Retry-After` where it may come again;
 /// - 429 without where its cost can never fit;
-/// - 403 where it lacks what a rule counts by.
+/// - 403 where it lacks what a rule counts by, or the policy blocks it;
+/// - 401 where its credentials do not hold.
 ///
 /// The body is a problem (RFC 9457) or, where `Accept` prefers it, plain JSON; its message is English or, where
 /// `Accept-Language` prefers it, Spanish. The rate-limit fields are written as on every response.
 #[must_use]
 pub fn refusal(outcome: &Outcome, request: &HeaderMap, dialects: Dialects) -> Response<Bytes> {
-    let reason = match (outcome.lacks(), outcome.retry_after()) {
-        (Some(rule), _) => Reason::Lacks { rule },
-        (None, Some(wait)) => Reason::Exceeded { outcome, seconds: retry_after::whole(wait) },
-        (None, None) => Reason::Impossible { outcome },
+    let reason = match (outcome.settled(), outcome.lacks(), outcome.retry_after()) {
+        (Some(Settled::Blocked(_)), ..) => Reason::Blocked,
+        (Some(Settled::BadCredentials), ..) => Reason::BadCredentials,
+        (_, Some(rule), _) => Reason::Lacks { rule },
+        (_, None, Some(wait)) => Reason::Exceeded { outcome, seconds: retry_after::whole(wait) },
+        (_, None, None) => Reason::Impossible { outcome },
     };
     let mut response = render(&reason, request);
     write_fields(outcome, dialects, response.headers_mut());
@@ -48,10 +51,14 @@ fn render(reason: &Reason<'_>, request: &HeaderMap) -> Response<Bytes> {
     let mut response = Response::new(body::render(reason, form, language));
     *response.status_mut() = match reason {
         Reason::Exceeded { .. } | Reason::Impossible { .. } => StatusCode::TOO_MANY_REQUESTS,
-        Reason::Lacks { .. } => StatusCode::FORBIDDEN,
+        Reason::Lacks { .. } | Reason::Blocked => StatusCode::FORBIDDEN,
+        Reason::BadCredentials => StatusCode::UNAUTHORIZED,
         Reason::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     };
     let headers = response.headers_mut();
+    if matches!(reason, Reason::BadCredentials) {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer error="invalid_token""#));
+    }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
     headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
     response

@@ -1,0 +1,175 @@
+//! Who passes and who does not, whatever the rules say: the allow-list and the block-list.
+
+use core::fmt;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::compile::{Errors, compile_match, is_name};
+use super::error::Problem;
+use super::matcher::Matcher;
+use super::route::Route;
+use super::source::MatchSource;
+use crate::attributes::Attributes;
+use crate::settled::{Entry, Settled};
+
+/// Bytes of a SHA-256.
+type Hash = [u8; 32];
+
+/// The least bytes of a secret that a header carries.
+const MIN_SECRET: usize = 16;
+
+/// Who passes and who does not, whatever the rules say. Whoever is in both lists does not pass.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ExemptionsSource {
+    /// Requests that pass, uncounted.
+    pub allow: Vec<ExemptionSource>,
+    /// Requests that are refused, uncounted.
+    pub block: Vec<ExemptionSource>,
+}
+
+/// An entry of a list: the requests that pass every condition. There must be one, or the entry would be for everybody.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ExemptionSource {
+    /// The name, unique in both lists: logs know the entry by it.
+    pub name: String,
+    /// What the requests are like.
+    pub matches: MatchSource,
+    /// Hashes of API keys, one of which the request has to carry; empty for all.
+    pub api_keys: Vec<Hash>,
+    /// A secret that the request has to carry; `None` for all.
+    pub secret: Option<HeaderSecret>,
+}
+
+/// A secret that a header carries. Only its hash is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HeaderSecret {
+    header: Box<str>,
+    hash: Hash,
+}
+
+impl HeaderSecret {
+    /// The secret in the header of this name, which is in lower case.
+    ///
+    /// # Errors
+    /// [`Problem::ShortSecret`] for one of fewer than 16 bytes, blanks around it not counted, and
+    /// [`Problem::HeaderName`] for a name that no header has.
+    pub fn new(header: &str, secret: &[u8]) -> Result<Self, Problem> {
+        if !super::compile::is_header_name(header) {
+            return Err(Problem::HeaderName(header.to_owned()));
+        }
+        let secret = secret.trim_ascii();
+        if secret.len() < MIN_SECRET {
+            return Err(Problem::ShortSecret { length: secret.len(), least: MIN_SECRET });
+        }
+        Ok(Self { header: header.into(), hash: Sha256::digest(secret).into() })
+    }
+
+    /// Whether the request carries the secret. The time that it takes depends on the length of what the request carries and on
+    /// nothing else: both are hashed, and the comparison of the hashes looks at every byte.
+    fn is_carried<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
+        let Some(shown) = attributes.header(&self.header) else { return false };
+        let shown: Hash = Sha256::digest(shown.trim_ascii()).into();
+        shown.ct_eq(&self.hash).into()
+    }
+}
+
+impl fmt::Debug for HeaderSecret {
+    /// Without the hash, by which guesses could be tried.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeaderSecret").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+/// Both lists, compiled.
+#[derive(Debug, Default)]
+pub(super) struct Exemptions {
+    allow: Vec<Exemption>,
+    block: Vec<Exemption>,
+}
+
+#[derive(Debug)]
+struct Exemption {
+    name: Arc<str>,
+    matcher: Matcher,
+    api_keys: HashSet<Hash>,
+    secret: Option<HeaderSecret>,
+}
+
+impl Exemptions {
+    pub(super) fn compile(source: ExemptionsSource, errors: &mut Errors) -> Self {
+        let mut names = HashSet::new();
+        let mut list = |called: &str, entries: Vec<ExemptionSource>| {
+            let compiled = entries.into_iter().enumerate();
+            compiled
+                .map(|(i, entry)| {
+                    let at = format!("{called}[{i}]");
+                    if !is_name(&entry.name) {
+                        errors.add(&format!("{at}.name"), Problem::EntryName(entry.name.clone()));
+                    } else if !names.insert(entry.name.clone()) {
+                        errors.add(&format!("{at}.name"), Problem::DuplicateEntry(entry.name.clone()));
+                    }
+                    if entry.is_unconditional() {
+                        errors.add(&at, Problem::EntryForAll);
+                    }
+                    Exemption {
+                        name: entry.name.into(),
+                        matcher: compile_match(entry.matches, &at, errors),
+                        api_keys: entry.api_keys.into_iter().collect(),
+                        secret: entry.secret,
+                    }
+                })
+                .collect()
+        };
+        let (allow, block) = (list("allow", source.allow), list("block", source.block));
+        Self { allow, block }
+    }
+
+    /// Whether an entry asks for the path.
+    pub(super) fn needs_path(&self) -> bool {
+        self.allow.iter().chain(&self.block).any(|entry| entry.matcher.needs_path())
+    }
+
+    /// What the lists say of a request, if anything.
+    pub(super) fn settle<A: Attributes + ?Sized>(
+        &self,
+        attributes: &A,
+        method: Option<&str>,
+        route: Option<&Route<'_>>,
+    ) -> Option<Settled> {
+        let listed = |list: &[Exemption]| {
+            let entry = list.iter().find(|entry| entry.matches(attributes, method, route))?;
+            Some(Entry::Listed(Arc::clone(&entry.name)))
+        };
+        listed(&self.block).map(Settled::Blocked).or_else(|| listed(&self.allow).map(Settled::Allowed))
+    }
+}
+
+impl ExemptionSource {
+    fn is_unconditional(&self) -> bool {
+        self.matches == MatchSource::default() && self.api_keys.is_empty() && self.secret.is_none()
+    }
+}
+
+impl Exemption {
+    fn matches<A: Attributes + ?Sized>(
+        &self,
+        attributes: &A,
+        method: Option<&str>,
+        route: Option<&Route<'_>>,
+    ) -> bool {
+        self.matcher.matches(method, route)
+            && (self.api_keys.is_empty() || self.has_listed_key(attributes))
+            && self.secret.as_ref().is_none_or(|secret| secret.is_carried(attributes))
+    }
+
+    /// The table's hashing is keyed at random, so how long a miss takes tells nothing of the hashes that are listed.
+    fn has_listed_key<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
+        attributes.api_key().is_some_and(|key| {
+            let hash: Hash = Sha256::digest(key.trim_ascii()).into();
+            self.api_keys.contains(&hash)
+        })
+    }
+}
