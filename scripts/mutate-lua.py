@@ -28,11 +28,17 @@ STAGES_PURE = [
     ("lua_pure", ["every_small_history", "every_small_cancellation"]),
     ("lua_pure", ["random_states"]),
     ("lua_pure", []),
+    # What only refunds use.
+    ("lua_refund", []),
 ]
 STAGES_SERVER = [
     ("lua_server", []),
     ("lua_unreadable", []),
     ("lua_cost", ["whatever_its_length", "few_commands", "two_writes", "less_than_a_hash"]),
+]
+STAGES_REFUND = [
+    ("lua_refund", []),
+    ("lua_server", []),
 ]
 SECONDS = 120
 
@@ -90,7 +96,7 @@ def mutants(lines):
 def build():
     """The test binaries by name."""
     command = ["cargo", "test", "-p", "cupo-store-redis", "--no-run", "--message-format=json"]
-    for test in ["lua_pure", "lua_server", "lua_unreadable", "lua_cost"]:
+    for test in ["lua_pure", "lua_server", "lua_unreadable", "lua_cost", "lua_refund"]:
         command += ["--test", test]
     if "CUPO_LUA_TESTS" in os.environ:
         return json.loads(os.environ["CUPO_LUA_TESTS"])
@@ -124,7 +130,7 @@ def survives(binaries, files, name, number, mutated):
             lines = [*lines[:number], mutated, *lines[number + 1:]] if other == name else lines
             with open(os.path.join(folder, other + ".lua"), "w") as file:
                 file.write("\n".join(lines))
-        stages = STAGES_PURE if name in PURE else STAGES_SERVER
+        stages = STAGES_PURE if name in PURE else STAGES_REFUND if name == "refund" else STAGES_SERVER
         return all(passes(binaries[binary], tests, folder) for binary, tests in stages)
 
 

@@ -37,6 +37,13 @@ impl AnyStore {
         }
     }
 
+    pub(crate) const fn redis(&self) -> Option<&RedisStore> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Redis(store) => Some(store),
+        }
+    }
+
     pub(crate) const fn memory(&self) -> Option<&MemoryStore> {
         match self {
             Self::Memory(store) => Some(store),

@@ -29,6 +29,7 @@ pub use self::forward::{
     UpstreamTimeouts,
 };
 pub use self::gateway::start_gateway;
+pub use self::health::{StoreReport, StoreReporter};
 pub use self::listener::Listeners;
 pub use self::peer::PeerInfo;
 pub use self::runtime::{Running, Stopper, serve};

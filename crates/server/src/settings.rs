@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::access_log::AccessLog;
+use crate::health::StoreReporter;
 
 /// Settings of a server: everything about the client side. The upstream side is in
 /// [`ForwardSettings`](crate::ForwardSettings).
@@ -23,6 +24,8 @@ pub struct ServerSettings {
     pub max_concurrent_streams: u32,
     /// Where the health endpoint answers, before everything else; `/.cupo/health` by default, `None` for nowhere.
     pub health_path: Option<Cow<'static, str>>,
+    /// Whom the health endpoint asks how the store does; nobody by default.
+    pub store_reporter: Option<StoreReporter>,
     /// How long the health endpoint says 503 before listening stops, so that load balancers look elsewhere; zero by
     /// default.
     pub drain_notice: Duration,
@@ -41,6 +44,7 @@ impl Default for ServerSettings {
             limits: ClientLimits::default(),
             max_concurrent_streams: 256,
             health_path: Some(Cow::Borrowed("/.cupo/health")),
+            store_reporter: None,
             drain_notice: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
             access_log: None,

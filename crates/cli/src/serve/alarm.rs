@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cupo_core::{Clock, Observer, Outcome, StoreError, SystemClock};
+use cupo_server::StoreReport;
+use parking_lot::Mutex;
 
 /// Between two lines about an outage that goes on, in microseconds.
 const EVERY_MICROS: u64 = 5_000_000;
@@ -10,7 +12,7 @@ const EVERY_MICROS: u64 = 5_000_000;
 /// Without a failure for so long the store has come back, in microseconds: longer than denials are answered from memory.
 const QUIET_MICROS: u64 = 2_000_000;
 
-/// Logs the beginning of an outage of the store, that it goes on, and its end.
+/// Logs the beginning of an outage of the store, that it goes on, and its end, and knows how the store does.
 pub(super) struct Alarm {
     clock: SystemClock,
     /// Failures since the store last decided.
@@ -18,6 +20,9 @@ pub(super) struct Alarm {
     /// When it last failed, and when that was last told, in microseconds.
     failed: AtomicU64,
     told: AtomicU64,
+    /// Failures since the start, and why the last one failed.
+    total: AtomicU64,
+    last: Mutex<Option<&'static str>>,
 }
 
 impl Alarm {
@@ -27,6 +32,17 @@ impl Alarm {
             failures: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             told: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            last: Mutex::new(None),
+        }
+    }
+
+    /// What is known of the store; `connected` says whether there is a connection to it.
+    pub(super) fn report(&self, connected: bool) -> StoreReport {
+        StoreReport {
+            degraded: !connected || self.failures.load(Ordering::Relaxed) > 0,
+            failures: self.total.load(Ordering::Relaxed),
+            last_error: *self.last.lock(),
         }
     }
 }
@@ -50,6 +66,8 @@ impl Observer for Alarm {
 
     fn store_failed(&self, error: &StoreError) {
         let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        self.total.fetch_add(1, Ordering::Relaxed);
+        *self.last.lock() = Some(error.name());
         let (now, told) = (self.clock.now().as_micros(), self.told.load(Ordering::Relaxed));
         self.failed.store(now, Ordering::Relaxed);
         let due = now.saturating_sub(told) >= EVERY_MICROS;

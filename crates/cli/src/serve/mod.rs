@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use cupo_config::{GatewaySource, StoreSource, UpstreamSource};
 use cupo_core::{Clock, Engine, OnStoreError, Policy, SystemClock};
-use cupo_server::{AccessLog, Demo, Listeners, Running, Upstream, start_gateway};
+use cupo_server::{AccessLog, Demo, Listeners, Running, StoreReporter, Upstream, start_gateway};
 use cupo_store_memory::MemoryStore;
 
 use tokio::runtime::Runtime;
@@ -40,7 +40,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     }
     let forward = settings::forward(&plan.gateway, upstream);
     let local = local_memory(&plan.policy);
-    let mut engine = Engine::new(plan.policy, plan.store).with_observer(Alarm::new());
+    let alarm = Arc::new(Alarm::new());
+    server.store_reporter = plan.store.redis().cloned().map(|store| {
+        let alarm = Arc::clone(&alarm);
+        StoreReporter::new(move || alarm.report(store.health().disconnected == 0))
+    });
+    let mut engine = Engine::new(plan.policy, plan.store).with_observer(alarm);
     if let Some(local) = local.clone() {
         engine = engine.with_fallback(local);
     }

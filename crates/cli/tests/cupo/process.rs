@@ -14,8 +14,9 @@ use tempfile::TempDir;
 /// No wait in these tests takes longer.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
+/// The binary: the one that was built with the tests, or the one that `CUPO_BINARY` names.
 pub(crate) fn cupo() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_cupo"))
+    Command::new(std::env::var_os("CUPO_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_cupo").into()))
 }
 
 /// The root of the repository.

@@ -58,7 +58,7 @@ impl<S> Edge<S> {
         let settings = self.worker.settings();
         let path = request.uri().path();
         if settings.health_path.as_deref() == Some(path) {
-            return Some(health::respond(self.worker.draining()));
+            return Some(health::respond(self.worker.draining(), settings.store_reporter.as_ref()));
         }
         if target_len(request.uri()) > settings.limits.target_bytes {
             return Some(TARGET_TOO_LONG.response());
