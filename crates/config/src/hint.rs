@@ -22,6 +22,7 @@ pub(crate) fn hint(problem: &Problem) -> String {
         Problem::MissingField { example, .. } => format!("for example `{example}`"),
         Problem::DuplicateField { .. } | Problem::Conflict { .. } => "keep one of the two".to_owned(),
         Problem::EmptyList => "write at least one item, or drop the field".to_owned(),
+        Problem::NoFields => "write at least one `name: value`, or drop the field".to_owned(),
         Problem::WrongType { expected, found } => wrong_type(*expected, found).to_owned(),
         Problem::UnknownWord { text, allowed, .. } => did_you_mean(text, allowed),
         Problem::NotWhole(text) => not_whole(text),
@@ -93,6 +94,7 @@ fn wrong_type(expected: Expected, found: &Found) -> &'static str {
         (Expected::Store, _) => {
             "write `memory`, `{ memory: { max_bytes: 64MiB } }` or `{ redis: { url: redis://127.0.0.1:6379 } }`"
         }
+        (Expected::HeaderTest, _) => "write `present`, the text that it has to be, or `{ regex: \"^2[.]\" }`",
         (Expected::Text | Expected::TextOrList, Found::Nothing) => {
             "write a value after the colon; the words `null` and `~` need quotes to be text"
         }
@@ -156,6 +158,16 @@ fn policy(problem: &cupo_core::Problem) -> &'static str {
             "for example `limit: { algorithm: leaky_bucket, rate: 10/second, queue: 50 }`"
         }
         P::Method(_) => "for example `method: [GET, HEAD]`",
+        P::Host(_) => "for example `host: [api.example.com, \"*.example.org\"]`",
+        P::HostHeader => "for example `match: { host: api.example.com }`",
+        P::HeaderBlanks(_) => "for example `x-kind: batch`",
+        P::Regex { .. } => {
+            "for example `{ regex: \"^2[.]\" }`; a backslash needs single quotes, as in `'^2\\.'`"
+        }
+        P::NotEverything | P::NeverMatches => {
+            "for example `match: { path: \"/users/**\", not: { path: /users/me } }`"
+        }
+        P::StopsAll => "for example `match: { path: /hooks }` beside `stop: true`",
         P::Path(_) => "for example `path: \"/hooks/{id}\"`, or `path: \"/search/**\"` for everything below",
         P::HeaderName(_) => "for example `x-api-key`",
         _ => "see docs/policy.md",

@@ -112,7 +112,7 @@ fn compile(
             other => other,
         };
         let path = tree::renumber(&error.path, in_file);
-        let mut node = root.locate(&path);
+        let (mut node, path) = root.locate(&path);
         if let cupo_core::Problem::Method(method) = &problem {
             node = node.item_with_text(method).unwrap_or(node);
         }

@@ -88,6 +88,9 @@ pub enum Problem {
     /// The list has no item.
     #[error("the list is empty")]
     EmptyList,
+    /// There is no field where at least one belongs.
+    #[error("there are no fields here")]
+    NoFields,
     /// The value is of another type.
     #[error("expected {expected}, found {found}")]
     WrongType {
@@ -198,6 +201,8 @@ pub enum Expected {
     Limit,
     /// `memory`, or the fields of a store.
     Store,
+    /// `present`, a text, or the fields of a condition.
+    HeaderTest,
 }
 
 impl fmt::Display for Expected {
@@ -211,6 +216,7 @@ impl fmt::Display for Expected {
             Self::Size => "a size",
             Self::Bool => "true or false",
             Self::Limit => "a rate or the fields of a limit",
+            Self::HeaderTest => "text or a condition",
             Self::Store => "the name of a store or its fields",
         })
     }

@@ -79,21 +79,29 @@ impl Node {
         }
     }
 
-    /// The deepest value on the way to `path` (such as `rules[1].match.path`) that was written.
-    pub(crate) fn locate(&self, path: &str) -> &Self {
-        let mut node = self;
-        for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
-            let next = match (&node.content, step.strip_suffix(']')) {
-                (Content::List(items), Some(index)) => index.parse().ok().and_then(|i: usize| items.get(i)),
-                (_, None) => node.field(step),
+    /// The deepest value on the way to `path` (such as `rules[1].match.path`) that was written, and the path as it was
+    /// written: what is no list is its own `[0]`.
+    pub(crate) fn locate(&self, path: &str) -> (&Self, String) {
+        let (mut node, mut rest, mut written) = (self, path, String::new());
+        loop {
+            rest = rest.strip_prefix('.').unwrap_or(rest);
+            let next = match (&node.content, rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))) {
+                (Content::List(items), Some((index, after))) => {
+                    index.parse().ok().and_then(|i: usize| Some((items.get(i)?, after, format!("[{index}]"))))
+                }
+                (_, Some(("0", after))) => Some((node, after, String::new())),
+                (Content::Map(entries), None) => longest_field(entries, rest),
                 _ => None,
             };
-            match next {
-                Some(next) => node = next,
-                None => break,
-            }
+            let Some((found, after, step)) = next else { break };
+            (node, rest) = (found, after);
+            written.push_str(&step);
         }
-        node
+        if !rest.is_empty() && !rest.starts_with('[') && !written.is_empty() {
+            written.push('.');
+        }
+        written.push_str(rest);
+        (node, written.trim_start_matches('.').to_owned())
     }
 
     pub(crate) const fn is_empty_list(&self) -> bool {
@@ -109,6 +117,17 @@ impl Node {
             _ => None,
         }
     }
+}
+
+/// The field whose name `path` begins with, which may have dots in it; what follows it; and the step to it.
+fn longest_field<'a, 'p>(entries: &'a [Entry], path: &'p str) -> Option<(&'a Node, &'p str, String)> {
+    let after = |entry: &Entry| {
+        let after = path.strip_prefix(entry.name.as_str())?;
+        (after.is_empty() || after.starts_with(['.', '['])).then_some(after)
+    };
+    let found = entries.iter().filter_map(|entry| Some((entry, after(entry)?)));
+    let (entry, after) = found.max_by_key(|(entry, _)| entry.name.len())?;
+    Some((&entry.value, after, format!(".{}", entry.name)))
 }
 
 /// `rules[I]…` with I replaced by `index(I)`.

@@ -29,7 +29,7 @@ pub trait Attributes {
         None
     }
 
-    /// The host, without port.
+    /// The host. Conditions and keys take it in its one spelling, without port.
     fn host(&self) -> Option<&str> {
         None
     }
@@ -45,6 +45,14 @@ pub trait Attributes {
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         let _ = name;
         None
+    }
+
+    /// Tells `line` each line of a header, in order. `name` is in lower case. Conditions ask for all lines, since nobody knows
+    /// which of them counts elsewhere; a door that has only one answer need not implement this.
+    fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {
+        if let Some(only) = self.header(name) {
+            line(&only);
+        }
     }
 
     /// The decoded value of a query parameter.

@@ -29,6 +29,7 @@ mod check;
 pub mod clock;
 mod decision;
 mod engine;
+mod host;
 mod key;
 mod limit;
 pub mod number;
@@ -47,14 +48,16 @@ pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
 pub use engine::Engine;
+pub use host::canonical_host;
 pub use key::{Key, KeyBuilder, KeySpec, KeySpecError, Kind, canonical_address};
 pub use limit::{Limit, LimitError};
 pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, ExemptionSource, ExemptionsSource, HeaderSecret, MatchSource, OnMissing, OnStoreError, Policy,
-    PolicyError, PolicyErrors, PolicySource, Problem, Route, Rule, RuleSource, Trust,
+    Action, ExemptionSource, ExemptionsSource, HeaderSecret, HeaderSource, HeaderTest, MatchSource,
+    OnMissing, OnStoreError, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Rule, RuleSource,
+    Trust,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use settled::{Entry, Settled};

@@ -83,13 +83,16 @@ fn decode(path: &str) -> String {
 
 /// The normal path with its numeric and UUID segments replaced by `{id}`.
 #[must_use]
-pub(crate) fn collapse(normal: &str) -> String {
+pub(crate) fn collapse(normal: &str) -> Cow<'_, str> {
+    if !normal.split('/').any(is_id) {
+        return Cow::Borrowed(normal);
+    }
     let mut out = String::with_capacity(normal.len());
     for segment in normal.split('/').skip(1) {
         out.push('/');
         out.push_str(if is_id(segment) { "{id}" } else { segment });
     }
-    out
+    Cow::Owned(out)
 }
 
 fn is_id(segment: &str) -> bool {
@@ -201,6 +204,19 @@ impl Template {
             }
         }
         self.open || segments.next().is_none()
+    }
+
+    /// Its segments, `None` for one that may be any; without the final `**`.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = Option<&str>> {
+        self.segments.iter().map(|segment| match segment {
+            Segment::Any => None,
+            Segment::Literal(literal) => Some(&**literal),
+        })
+    }
+
+    /// Whether it ends with `**`.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.open
     }
 
     /// Orders templates from general to specific: of two that match a path, the greater one names it better.

@@ -101,6 +101,10 @@ impl Attributes for RequestAttributes<'_> {
         self.single(name)
     }
 
+    fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {
+        self.headers.get_all(name).iter().for_each(|value| line(value.as_bytes()));
+    }
+
     fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         query_value(self.uri.query()?, name)
     }

@@ -229,3 +229,24 @@ fn methods_are_in_upper_case_where_a_server_might_think_so() {
         assert_eq!(RequestAttributes::new(&parts, None, &Trust::default()).method(), Some(seen));
     }
 }
+
+#[test]
+fn every_line_of_a_header_is_told() {
+    let (parts, ()) = Request::get("/")
+        .header("x-kind", "a")
+        .header("x-kind", "b, c")
+        .header("x-other", "d")
+        .body(())
+        .unwrap()
+        .into_parts();
+    let trust = Trust::default();
+    let attributes = RequestAttributes::new(&parts, None, &trust);
+    let lines = |name: &str| {
+        let mut lines = Vec::new();
+        attributes.header_lines(name, &mut |line| lines.push(line.to_vec()));
+        lines
+    };
+    assert_eq!(lines("x-kind"), [&b"a"[..], b"b, c"]);
+    assert_eq!(lines("x-other"), [b"d"]);
+    assert!(lines("x-none").is_empty());
+}

@@ -172,6 +172,10 @@ impl Attributes for Recorded<'_> {
         self.request.header(name)
     }
 
+    fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {
+        self.request.header_lines(name, line);
+    }
+
     fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.request.query(name)
     }

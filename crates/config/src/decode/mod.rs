@@ -3,6 +3,7 @@
 mod address;
 mod gateway;
 mod limit;
+mod matches;
 mod rule;
 mod scalar;
 mod store;

@@ -3,18 +3,21 @@
 use cupo_core::{Action, KeySpec, MatchSource, OnMissing, OnStoreError, RuleSource};
 
 use super::limit;
+use super::matches::matches;
 use super::scalar::MAX;
 use super::value::Value;
 use crate::problem::{Expected, Problem};
 use crate::tree::Content;
 
-const FIELDS: &[&str] = &["name", "match", "key", "limit", "cost", "action", "on_missing", "on_store_error"];
+const FIELDS: &[&str] =
+    &["name", "match", "stop", "key", "limit", "cost", "action", "on_missing", "on_store_error"];
 
 /// The rule; everything wrong with it is reported before `None` is returned.
 pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     let map = value.map(FIELDS)?;
     let name = map.need("name", "name: per-client").and_then(|value| value.text());
     let matches = map.or("match", MatchSource::default(), matches);
+    let stop = map.or("stop", false, |value| value.boolean());
     let key = map.need("key", "key: ip").and_then(|value| key(&value));
     let limit = map.need("limit", "limit: 100/minute").and_then(|value| limit::limit(&value));
     let cost = map.or("cost", 1, |value| value.integer(0, MAX));
@@ -28,22 +31,12 @@ pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     });
     let mut rule = RuleSource::new(name?, key?, limit?);
     rule.matches = matches?;
+    rule.stop = stop?;
     rule.cost = cost?;
     rule.action = action?;
     rule.on_missing = on_missing?;
     rule.on_store_error = on_store_error?;
     Some(rule)
-}
-
-fn matches(value: &Value<'_>) -> Option<MatchSource> {
-    let map = value.map(&["method", "path"])?;
-    let methods = map.or("method", Vec::new(), |value| {
-        let methods = texts(value)?;
-        if methods.is_empty() { value.fault(Problem::EmptyList) } else { Some(methods) }
-    });
-    let path = map.or("path", None, |value| value.text().map(|path| Some(path.to_owned())));
-    let methods = methods?.into_iter().map(|(_, method)| method.to_owned()).collect();
-    Some(MatchSource { methods, path: path? })
 }
 
 fn key(value: &Value<'_>) -> Option<KeySpec> {

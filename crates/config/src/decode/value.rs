@@ -91,6 +91,14 @@ impl<'a> Map<'a> {
         Some(Value { node: &entry.value, path: self.path_of(name), faults: self.value.faults })
     }
 
+    /// Every field by its name, as it was written.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> {
+        self.entries.iter().map(|entry| {
+            let path = self.path_of(&entry.name);
+            (entry.name.as_str(), Value { node: &entry.value, path, faults: self.value.faults })
+        })
+    }
+
     /// The field, which has to be there; `example` shows how it could be written.
     pub(crate) fn need(&self, name: &'static str, example: &'static str) -> Option<Value<'a>> {
         self.get(name).or_else(|| self.value.fault(Problem::MissingField { name, example }))

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::action::{Action, OnMissing, OnStoreError};
+use super::request::Request;
 use super::route::Route;
 use super::{Policy, Rule};
 use crate::attributes::Attributes;
@@ -29,19 +30,20 @@ pub(crate) type ShadowItems = Vec<(usize, CheckItem)>;
 impl Policy {
     /// The checks for a request; as an error what settles it without any.
     pub(crate) fn prepare<A: Attributes + ?Sized>(&self, attributes: &A) -> Result<Prepared, Settled> {
-        let path = if self.needs_path { attributes.path() } else { None };
-        let route = path.map(|path| Route::of(path, &self.templates));
-        let method = attributes.method();
-        let context = Context { ipv6_prefix: self.trust.ipv6_prefix, route: route.as_ref() };
-        if let Some(settled) = self.exemptions.settle(attributes, method, route.as_ref()) {
+        let request = Request::new(attributes, self.needs);
+        if let Some(settled) = self.exemptions.settle(&request) {
             return Err(settled);
         }
+        let path = request.path.as_deref();
+        let found = self.index.find(path, request.host.as_deref());
+        let route = path.map(|path| Route { path, template: found.template });
+        let context = Context { ipv6_prefix: self.trust.ipv6_prefix, route: route.as_ref() };
         let bad_credentials = attributes.has_bad_credentials();
         let mut prepared = Prepared { bad_credentials, ..Prepared::default() };
-        for (index, rule) in self.rules.iter().enumerate() {
-            if !rule.matcher.matches(method, route.as_ref()) {
+        for index in found.rules {
+            let Some(rule) = self.rules.get(index).filter(|rule| rule.conditions.matches(&request)) else {
                 continue;
-            }
+            };
             match (rule.item(attributes, &context), rule.on_missing) {
                 (Some(item), _) if rule.action == Action::Shadow => prepared.shadow.push((index, item)),
                 (Some(item), _) => {
@@ -51,7 +53,11 @@ impl Policy {
                 (None, OnMissing::Deny) if rule.action != Action::Shadow && !bad_credentials => {
                     return Err(Settled::Lacks { rule: index });
                 }
-                (None, _) => {}
+                // What does not count does not stop anything either: what a caller leaves out gains nothing.
+                (None, _) => continue,
+            }
+            if rule.stop && rule.conditions.surely_match(&request) {
+                break;
             }
         }
         Ok(prepared)

@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 
+use super::conditions::Conditions;
 use super::error::{PolicyError, PolicyErrors, Problem};
 use super::exemption::Exemptions;
-use super::matcher::Matcher;
-use super::{Action, MatchSource, OnStoreError, Policy, PolicySource, Rule, RuleSource, Trust};
+use super::index::Index;
+use super::request::Needs;
+use super::{Action, OnMissing, OnStoreError, Policy, PolicySource, Rule, RuleSource, Trust};
 use crate::algorithm::{Algorithm, Params};
 use crate::key::{Key, Kind};
-use crate::path::Template;
 use crate::time::Resolution;
 
 pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
-    let mut errors = Errors(Vec::new());
+    let mut errors = Errors::default();
     check_trust(&source.trust, &mut errors);
     if source.replicas == 0 {
         errors.add("replicas", Problem::NoReplicas);
@@ -29,6 +30,7 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
         }
     }
     let exemptions = Exemptions::compile(source.exemptions, &mut errors);
+    check_stops(&source.rules, &mut errors);
     let replicas = source.replicas;
     let rules: Vec<Rule> = source
         .rules
@@ -36,23 +38,26 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
         .enumerate()
         .filter_map(|(i, rule)| compile_rule(i, rule, replicas, &mut errors))
         .collect();
-    if !errors.0.is_empty() {
+    if !errors.is_empty() {
         return Err(PolicyErrors(errors.0));
     }
-    let mut templates: Vec<Template> = rules.iter().filter_map(|rule| rule.matcher.path.clone()).collect();
-    templates.sort_by(|a, b| b.specificity().cmp(&a.specificity()));
-    templates.dedup();
-    let needs_path = !templates.is_empty()
-        || exemptions.needs_path()
-        || rules.iter().any(|r| r.key.kinds().any(|kind| *kind == Kind::Route));
-    Ok(Policy { trust: source.trust, exemptions, rules, templates, needs_path })
+    let mut index = Index::new();
+    rules.iter().enumerate().for_each(|(i, rule)| index.add(i, &rule.conditions));
+    let mut needs = rules.iter().map(|rule| rule.conditions.needs()).fold(exemptions.needs(), Needs::and);
+    needs.path |= rules.iter().any(|rule| rule.key.kinds().any(|kind| *kind == Kind::Route));
+    Ok(Policy { trust: source.trust, exemptions, rules, index, needs })
 }
 
+#[derive(Default)]
 pub(super) struct Errors(Vec<PolicyError>);
 
 impl Errors {
     pub(super) fn add(&mut self, path: &str, problem: Problem) {
         self.0.push(PolicyError { path: path.to_owned(), problem });
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -63,6 +68,16 @@ fn check_trust(trust: &Trust, errors: &mut Errors) {
     for (path, name) in [("api_key_header", &trust.api_key_header), ("user_header", &trust.user_header)] {
         if !is_header_name(name) {
             errors.add(path, Problem::HeaderName(name.clone()));
+        }
+    }
+}
+
+/// A rule that stops every request would silently leave the rules after it without effect.
+fn check_stops(rules: &[RuleSource], errors: &mut Errors) {
+    let before_others = rules.len().saturating_sub(1);
+    for (i, rule) in rules.iter().take(before_others).enumerate() {
+        if rule.stop && rule.matches.is_everything() && rule.on_missing != OnMissing::Skip {
+            errors.add(&format!("rules[{i}].stop"), Problem::StopsAll);
         }
     }
 }
@@ -93,10 +108,11 @@ fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Erro
         errors.add(&format!("rules[{index}].{field}"), problem);
     }
     let prefix = prefix(&rule);
-    let matcher = compile_match(rule.matches, &format!("rules[{index}].match"), errors);
+    let conditions = Conditions::compile(rule.matches, &format!("rules[{index}].match"), errors);
     sound.then(|| Rule {
         prefix,
-        matcher,
+        conditions,
+        stop: rule.stop,
         name: rule.name.into(),
         key: rule.key,
         limit: rule.limit,
@@ -106,21 +122,6 @@ fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Erro
         on_store_error: rule.on_store_error,
         share: share.unwrap_or(rule.limit),
     })
-}
-
-/// The conditions, which stand at `path`.
-pub(super) fn compile_match(source: MatchSource, path: &str, errors: &mut Errors) -> Matcher {
-    for method in &source.methods {
-        if method.is_empty() || !method.bytes().all(|b| is_token(b) && !b.is_ascii_lowercase()) {
-            errors.add(&format!("{path}.method"), Problem::Method(method.clone()));
-        }
-    }
-    let template = source.path.as_deref().map(Template::parse).transpose();
-    let template = template.unwrap_or_else(|error| {
-        errors.add(&format!("{path}.path"), error.into());
-        None
-    });
-    Matcher { methods: source.methods.into_iter().map(Into::into).collect(), path: template }
 }
 
 /// What every key of the rule begins with. A state counted in other ticks, or in other parts of a unit, would be misread:
@@ -152,7 +153,7 @@ pub(super) fn is_header_name(name: &str) -> bool {
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).
-const fn is_token(b: u8) -> bool {
+pub(super) const fn is_token(b: u8) -> bool {
     b.is_ascii_alphanumeric()
         || matches!(
             b,

@@ -105,6 +105,36 @@ pub enum Problem {
     /// The method is no token in upper case.
     #[error("`{0}` is not a method; write it in upper case, as in `GET`")]
     Method(String),
+    /// The text names no host.
+    #[error(
+        "`{0}` is not a host; write a name such as `api.example.com`, without scheme, port or path, or `*.example.com` for every host below it"
+    )]
+    Host(Box<str>),
+    /// A header condition on the host.
+    #[error("the host has spellings that a header condition misses; write `host` beside `header` instead")]
+    HostHeader,
+    /// The header's value could never be so.
+    #[error("no header is `{0}`, since blanks around a value do not count; write it without them")]
+    HeaderBlanks(Box<str>),
+    /// The regular expression is malformed or too large.
+    #[error("`{pattern}` is not a regular expression that can be used: {reason}")]
+    Regex {
+        /// The expression.
+        pattern: Box<str>,
+        /// Why not.
+        reason: Box<str>,
+    },
+    /// `not` leaves out every request.
+    #[error("`not` without a condition leaves out every request; write what to leave out")]
+    NotEverything,
+    /// `not` leaves out what the conditions beside it ask for.
+    #[error("no request passes: `not` leaves out all that the conditions beside it ask for")]
+    NeverMatches,
+    /// Every request stops here.
+    #[error(
+        "every request stops at this rule, so that those after it would never be looked at; give it a `match`, or put it last"
+    )]
+    StopsAll,
     /// The path template is malformed.
     #[error(transparent)]
     Path(#[from] TemplateError),
@@ -112,6 +142,6 @@ pub enum Problem {
     #[error("an IPv6 prefix has 1 to 128 bits, not {0}; 64 is one customer of most providers")]
     Ipv6Prefix(u8),
     /// The header's name is malformed.
-    #[error("`{0}` is not a header name in lower case")]
+    #[error("`{0}` is not a header name")]
     HeaderName(String),
 }

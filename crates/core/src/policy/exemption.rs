@@ -7,11 +7,11 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::compile::{Errors, compile_match, is_name};
+use super::compile::{Errors, is_name};
+use super::conditions::Conditions;
 use super::error::Problem;
-use super::matcher::Matcher;
-use super::route::Route;
-use super::source::MatchSource;
+use super::match_source::MatchSource;
+use super::request::{Needs, Request};
 use crate::attributes::Attributes;
 use crate::settled::{Entry, Settled};
 
@@ -93,7 +93,7 @@ pub(super) struct Exemptions {
 #[derive(Debug)]
 struct Exemption {
     name: Arc<str>,
-    matcher: Matcher,
+    conditions: Conditions,
     api_keys: HashSet<Hash>,
     secret: Option<HeaderSecret>,
 }
@@ -116,7 +116,7 @@ impl Exemptions {
                     }
                     Exemption {
                         name: entry.name.into(),
-                        matcher: compile_match(entry.matches, &at, errors),
+                        conditions: Conditions::compile(entry.matches, &at, errors),
                         api_keys: entry.api_keys.into_iter().collect(),
                         secret: entry.secret,
                     }
@@ -127,23 +127,21 @@ impl Exemptions {
         Self { allow, block }
     }
 
-    /// Whether an entry asks for the path.
-    pub(super) fn needs_path(&self) -> bool {
-        self.allow.iter().chain(&self.block).any(|entry| entry.matcher.needs_path())
+    /// What the entries ask of requests.
+    pub(super) fn needs(&self) -> Needs {
+        let entries = self.allow.iter().chain(&self.block);
+        entries.map(|entry| entry.conditions.needs()).fold(Needs::default(), Needs::and)
     }
 
     /// What the lists say of a request, if anything.
-    pub(super) fn settle<A: Attributes + ?Sized>(
-        &self,
-        attributes: &A,
-        method: Option<&str>,
-        route: Option<&Route<'_>>,
-    ) -> Option<Settled> {
-        let listed = |list: &[Exemption]| {
-            let entry = list.iter().find(|entry| entry.matches(attributes, method, route))?;
-            Some(Entry::Listed(Arc::clone(&entry.name)))
-        };
-        listed(&self.block).map(Settled::Blocked).or_else(|| listed(&self.allow).map(Settled::Allowed))
+    pub(super) fn settle<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Option<Settled> {
+        let name = |entry: &Exemption| Entry::Listed(Arc::clone(&entry.name));
+        let carries = |entry: &&Exemption| entry.is_carried(request.attributes);
+        // Where the lines of a header disagree, a request is blocked and is not allowed.
+        let mut block = self.block.iter().filter(|entry| entry.conditions.matches(request));
+        let mut allow = self.allow.iter().filter(|entry| entry.conditions.surely_match(request));
+        let blocked = block.find(carries).map(|entry| Settled::Blocked(name(entry)));
+        blocked.or_else(|| allow.find(carries).map(|entry| Settled::Allowed(name(entry))))
     }
 }
 
@@ -154,14 +152,9 @@ impl ExemptionSource {
 }
 
 impl Exemption {
-    fn matches<A: Attributes + ?Sized>(
-        &self,
-        attributes: &A,
-        method: Option<&str>,
-        route: Option<&Route<'_>>,
-    ) -> bool {
-        self.matcher.matches(method, route)
-            && (self.api_keys.is_empty() || self.has_listed_key(attributes))
+    /// Whether the request carries what the entry asks for beside its conditions.
+    fn is_carried<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
+        (self.api_keys.is_empty() || self.has_listed_key(attributes))
             && self.secret.as_ref().is_none_or(|secret| secret.is_carried(attributes))
     }
 

@@ -3,9 +3,14 @@
 mod action;
 mod check;
 mod compile;
+mod conditions;
 mod error;
 mod exemption;
-mod matcher;
+mod header;
+mod index;
+mod match_source;
+mod networks;
+mod request;
 mod route;
 mod source;
 
@@ -13,16 +18,18 @@ pub use action::{Action, OnMissing, OnStoreError};
 pub(crate) use check::{Prepared, ShadowItems};
 pub use error::{PolicyError, PolicyErrors, Problem};
 pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
-pub use route::Route;
-pub use source::{MatchSource, PolicySource, RuleSource, Trust};
+pub use match_source::{HeaderSource, HeaderTest, MatchSource};
+pub(crate) use route::Route;
+pub use source::{PolicySource, RuleSource, Trust};
 
 use std::sync::Arc;
 
 use crate::key::{Key, KeySpec};
 use crate::limit::Limit;
-use crate::path::Template;
+use conditions::Conditions;
 use exemption::Exemptions;
-use matcher::Matcher;
+use index::Index;
+use request::Needs;
 
 /// A compiled policy: immutable, swapped whole.
 #[derive(Debug)]
@@ -30,10 +37,9 @@ pub struct Policy {
     trust: Trust,
     exemptions: Exemptions,
     rules: Vec<Rule>,
-    /// Every path template of the policy, the most specific first.
-    templates: Vec<Template>,
-    /// Whether any rule or exemption asks for the request's path or route.
-    needs_path: bool,
+    index: Index,
+    /// What conditions and keys ask of requests.
+    needs: Needs,
 }
 
 impl Policy {
@@ -62,7 +68,8 @@ impl Policy {
 #[derive(Debug)]
 pub struct Rule {
     name: Box<str>,
-    matcher: Matcher,
+    conditions: Conditions,
+    stop: bool,
     key: KeySpec,
     prefix: Key,
     limit: Limit,
@@ -79,6 +86,12 @@ impl Rule {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the rules after it are not looked at once it applied to a request.
+    #[must_use]
+    pub const fn stops(&self) -> bool {
+        self.stop
     }
 
     /// What it counts.
@@ -126,6 +139,6 @@ impl Rule {
     /// The requests that it applies to, in words.
     #[must_use]
     pub fn describe_match(&self) -> String {
-        self.matcher.to_string()
+        self.conditions.to_string()
     }
 }

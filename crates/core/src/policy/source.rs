@@ -4,6 +4,7 @@ use ipnet::IpNet;
 
 use super::action::{Action, OnMissing, OnStoreError};
 use super::exemption::ExemptionsSource;
+use super::match_source::MatchSource;
 use crate::key::KeySpec;
 use crate::limit::Limit;
 
@@ -64,6 +65,8 @@ pub struct RuleSource {
     pub name: String,
     /// The requests that the rule applies to.
     pub matches: MatchSource,
+    /// Whether the rules after it in the policy are not looked at once it applied to a request.
+    pub stop: bool,
     /// What it counts.
     pub key: KeySpec,
     /// How much of it is allowed.
@@ -85,6 +88,7 @@ impl RuleSource {
         Self {
             name: name.to_owned(),
             matches: MatchSource::default(),
+            stop: false,
             key,
             limit,
             cost: 1,
@@ -93,13 +97,4 @@ impl RuleSource {
             on_store_error: OnStoreError::default(),
         }
     }
-}
-
-/// The requests that a rule applies to: all that pass every condition.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MatchSource {
-    /// Methods, in upper case; empty for all.
-    pub methods: Vec<String>,
-    /// A path template; `None` for all.
-    pub path: Option<String>,
 }

@@ -5,5 +5,6 @@
 mod exemptions;
 mod failing_store;
 mod keys;
+mod matching;
 mod outcomes;
 mod support;

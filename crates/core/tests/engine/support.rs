@@ -65,6 +65,10 @@ impl Attributes for Ask {
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.named("header", name)
     }
+    fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {
+        let wanted = format!("header:{name}");
+        self.named.iter().filter(|(own, _)| *own == wanted).for_each(|(_, value)| line(value.as_bytes()));
+    }
     fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.named("query", name)
     }

@@ -130,7 +130,7 @@ impl Kind {
             Self::User => plain::write(tag, "", attributes.user().as_deref(), key),
             Self::Route => route::write(tag, attributes.method(), context.route, key),
             Self::Method => plain::write(tag, "", attributes.method().map(str::as_bytes), key),
-            Self::Host => plain::write_lower(tag, attributes.host(), key),
+            Self::Host => plain::write_host(tag, attributes.host(), key),
             Self::Header(name) => secret::write(tag, name, attributes.header(name).as_deref(), key),
             Self::Query(name) => secret::write(tag, name, attributes.query(name).as_deref(), key),
             Self::Cookie(name) => secret::write(tag, name, attributes.cookie(name).as_deref(), key),

@@ -2,6 +2,7 @@
 
 use super::super::builder::KeyBuilder;
 use super::secret;
+use crate::host::canonical_host;
 
 /// Longer values are hashed, so that no caller decides how long a key gets.
 const LONGEST: usize = 128;
@@ -20,8 +21,8 @@ pub(super) fn write(tag: u8, name: &str, value: Option<&[u8]>, key: &mut KeyBuil
     }
 }
 
-/// Writes a value that is the same in upper and lower case; a final dot (of a host) says nothing either.
-pub(super) fn write_lower(tag: u8, value: Option<&str>, key: &mut KeyBuilder) -> bool {
-    let lower = value.map(|v| v.trim_end_matches('.').to_ascii_lowercase());
-    write(tag, "", lower.as_deref().map(str::as_bytes), key)
+/// Writes a host in its one spelling.
+pub(super) fn write_host(tag: u8, host: Option<&str>, key: &mut KeyBuilder) -> bool {
+    let canonical = host.and_then(canonical_host);
+    write(tag, "", canonical.as_deref().map(str::as_bytes), key)
 }

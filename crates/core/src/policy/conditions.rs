@@ -1,0 +1,157 @@
+//! Whether a rule applies to a request.
+
+use core::fmt;
+
+use ipnet::IpNet;
+
+use super::compile::{Errors, is_token};
+use super::error::Problem;
+use super::header::Header;
+use super::match_source::MatchSource;
+use super::networks::Networks;
+use super::request::{Needs, Request};
+use crate::attributes::Attributes;
+use crate::host::{Hosts, pattern_key};
+use crate::path::Template;
+
+/// The compiled conditions of a [`MatchSource`]; all must hold.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    methods: Box<[Box<str>]>,
+    path: Option<Template>,
+    hosts: Hosts,
+    headers: Box<[Header]>,
+    clients: Networks,
+    /// None may hold.
+    not: Box<[Self]>,
+}
+
+impl Conditions {
+    /// Compiles the conditions that stand at `path`. What is wrong is added to `errors`, and left out.
+    pub(super) fn compile(source: MatchSource, path: &str, errors: &mut Errors) -> Self {
+        let mut add = |field: &str, problem: Problem| errors.add(&format!("{path}.{field}"), problem);
+        for (i, not) in source.not.iter().enumerate() {
+            if not.is_everything() {
+                add(&format!("not[{i}]"), Problem::NotEverything);
+            } else if source.is_within(not) {
+                add(&format!("not[{i}]"), Problem::NeverMatches);
+            }
+        }
+        for method in &source.methods {
+            if method.is_empty() || !method.bytes().all(|b| is_token(b) && !b.is_ascii_lowercase()) {
+                add("method", Problem::Method(method.clone()));
+            }
+        }
+        let template = source.path.as_deref().map(Template::parse).transpose();
+        let template = template.unwrap_or_else(|error| {
+            add("path", error.into());
+            None
+        });
+        let mut hosts = Vec::new();
+        for (i, host) in source.hosts.into_iter().enumerate() {
+            match pattern_key(&host) {
+                Some(key) => hosts.push(key),
+                None => add(&format!("host[{i}]"), Problem::Host(host.into())),
+            }
+        }
+        let mut headers = Vec::new();
+        for header in source.headers {
+            let field = format!("header.{}", header.name);
+            match Header::compile(header) {
+                Ok(header) => headers.push(header),
+                Err(problem @ Problem::Regex { .. }) => add(&format!("{field}.regex"), problem),
+                Err(problem) => add(&field, problem),
+            }
+        }
+        let nots = source.not.into_iter().enumerate();
+        Self {
+            methods: source.methods.into_iter().map(Into::into).collect(),
+            path: template,
+            hosts: hosts.into_iter().collect(),
+            headers: headers.into(),
+            clients: source.clients.into_iter().collect(),
+            not: nots.map(|(i, not)| Self::compile(not, &format!("{path}.not[{i}]"), errors)).collect(),
+        }
+    }
+
+    /// Whether the request passes. Where the lines of a header disagree it does.
+    pub(super) fn matches<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> bool {
+        self.hold(request, true)
+    }
+
+    /// Whether the request passes whichever line of a header counts elsewhere: what an exception from protection has to ask.
+    pub(super) fn surely_match<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> bool {
+        self.hold(request, false)
+    }
+
+    /// `in_doubt` is the answer where the lines of a header disagree. Under `not` it is the other, so that doubt has one
+    /// direction throughout.
+    fn hold<A: Attributes + ?Sized>(&self, request: &Request<'_, A>, in_doubt: bool) -> bool {
+        self.method_fits(request.method)
+            && self
+                .path
+                .as_ref()
+                .is_none_or(|own| request.path.as_ref().is_some_and(|path| own.matches(path)))
+            && (self.hosts.is_empty() || request.host.as_ref().is_some_and(|host| self.hosts.contain(host)))
+            && (self.clients.is_empty() || request.client.is_some_and(|client| self.clients.contain(client)))
+            && self.headers.iter().all(|header| header.fits(request.attributes, in_doubt))
+            && !self.not.iter().any(|not| not.hold(request, !in_doubt))
+    }
+
+    /// Whoever asks with `HEAD` gets what `GET` costs.
+    fn method_fits(&self, method: Option<&str>) -> bool {
+        let fits = |own: &str, method: &str| own == method || (own == "GET" && method == "HEAD");
+        self.methods.is_empty()
+            || method.is_some_and(|method| self.methods.iter().any(|own| fits(own, method)))
+    }
+
+    pub(super) const fn path(&self) -> Option<&Template> {
+        self.path.as_ref()
+    }
+
+    pub(super) const fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// What they ask of requests.
+    pub(super) fn needs(&self) -> Needs {
+        let own = Needs {
+            path: self.path.is_some(),
+            host: !self.hosts.is_empty(),
+            client: !self.clients.is_empty(),
+        };
+        self.not.iter().map(Self::needs).fold(own, Needs::and)
+    }
+}
+
+impl fmt::Display for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&*self.methods, &self.path) {
+            ([], None) => f.write_str("every request"),
+            ([], Some(path)) => f.write_str(path.as_str()),
+            (methods, None) => write!(f, "{} requests", methods.join(" or ")),
+            (methods, Some(path)) => write!(f, "{} {}", methods.join(" or "), path.as_str()),
+        }?;
+        let star = |key: &str| if key.starts_with('.') { format!("*{key}") } else { key.to_owned() };
+        list(f, " on ", self.hosts.keys().map(star))?;
+        list(f, " from ", self.clients.as_slice().iter().map(IpNet::to_string))?;
+        let headers: Vec<String> = self.headers.iter().map(Header::to_string).collect();
+        if !headers.is_empty() {
+            write!(f, " with {}", headers.join(" and "))?;
+        }
+        self.not.iter().try_for_each(|not| write!(f, ", but not ({not})"))
+    }
+}
+
+/// `before`, and the items with `or` between them; of many only the first.
+fn list(f: &mut fmt::Formatter<'_>, before: &str, items: impl Iterator<Item = String>) -> fmt::Result {
+    const SHOWN: usize = 8;
+    let items: Vec<String> = items.collect();
+    let rest = items.len().saturating_sub(SHOWN);
+    if items.is_empty() {
+        return Ok(());
+    }
+    let shown = items.get(..items.len().saturating_sub(rest)).unwrap_or_default().join(" or ");
+    write!(f, "{before}{shown}")?;
+    if rest > 0 { write!(f, " or {rest} more") } else { Ok(()) }
+}
