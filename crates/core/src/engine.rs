@@ -6,13 +6,18 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use crate::attributes::Attributes;
-use crate::check::{Check, Executed};
+use crate::check::{Check, CheckItem, Executed};
 use crate::clock::{Clock, SystemClock};
 use crate::observer::{Observer, Unobserved};
 use crate::outcome::Outcome;
-use crate::policy::{Policy, Prepared, ShadowItems};
+use crate::policy::{Applicable, Policy, Prepared, ShadowItems};
+use crate::settled::Settled;
+use crate::standing::Standing;
 use crate::store::{Fallback, Store, StoreError};
 use crate::time::Timestamp;
+
+/// Balances that are asked for at once.
+const PEEKS: usize = 32;
 
 /// A policy, the store that counts for it, a clock, and whoever observes. Share it by [`Arc`].
 pub struct Engine<S, C = SystemClock, O = Unobserved> {
@@ -159,6 +164,52 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             return Ok(Executed { at: now, decisions: Default::default() });
         }
         self.store.check(check, now).await.inspect_err(|error| self.observer.store_failed(error))
+    }
+
+    /// How the caller who sent this request stands: every enforced limit that could apply to requests of theirs, with its balance.
+    /// Only those for requests with this method and path where `about` says so. Takes nothing from any of them.
+    ///
+    /// The inner error is the answer to one who may not pass anywhere, or who asks too often: asking has a limit of its own
+    /// ([`PolicySource::status`](crate::PolicySource::status)).
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not tell; the observer has been told.
+    pub async fn standing<A: Attributes + Sync + ?Sized>(
+        &self,
+        attributes: &A,
+        about: Option<(&str, &str)>,
+    ) -> Result<Result<Standing, Outcome>, StoreError> {
+        let (policy, now) = (self.policy.load_full(), self.clock.now());
+        let guard = policy.guard(attributes);
+        let executed = self.execute(&guard.check, now).await?;
+        let asked = Outcome::fold(Arc::clone(&policy), guard.check, &guard.rules, &executed);
+        let refused = match policy.applicable(attributes, about) {
+            _ if !asked.is_admitted() => asked,
+            Ok(_) if attributes.has_bad_credentials() => asked.with_bad_credentials(),
+            Ok(found) => return Ok(Ok(self.balances(policy, executed.at, found).await?)),
+            Err(settled @ Settled::Allowed(_)) => {
+                return Ok(Ok(Standing::settle(policy, executed.at, settled)));
+            }
+            Err(settled) => Outcome::settle(policy, executed.at, settled),
+        };
+        self.observer.decided(&refused);
+        Ok(Err(refused))
+    }
+
+    async fn balances(
+        &self,
+        policy: Arc<Policy>,
+        now: Timestamp,
+        found: Applicable,
+    ) -> Result<Standing, StoreError> {
+        let mut balances = Vec::new();
+        let items: Vec<CheckItem> = found.places.iter().filter_map(|place| place.item.clone()).collect();
+        for some in items.chunks(PEEKS) {
+            let mut check = Check::new();
+            some.iter().for_each(|item| check.push_new(item.clone()));
+            balances.extend(self.execute(&check, now).await?.decisions);
+        }
+        Ok(Standing::new(policy, now, found, balances))
     }
 
     /// Counts for the rules that only watch, each by itself, so that none hides another. A failure is observed and no more.

@@ -39,6 +39,7 @@ mod path;
 mod policy;
 mod rate;
 mod settled;
+mod standing;
 mod store;
 mod time;
 
@@ -57,9 +58,10 @@ pub use path::{Template, TemplateError, normalise};
 pub use policy::{
     Action, ExemptionSource, ExemptionsSource, HeaderSecret, HeaderSource, HeaderTest, MatchSource,
     OnMissing, OnStoreError, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Rule, RuleSource,
-    Trust,
+    STATUS_RULE, Trust,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use settled::{Entry, Settled};
+pub use standing::{Endpoint, Place, Standing};
 pub use store::{Fallback, Refusal, Store, StoreError};
 pub use time::{Resolution, Timestamp};

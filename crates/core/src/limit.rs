@@ -68,6 +68,15 @@ pub enum LimitError {
 }
 
 impl Limit {
+    /// How often one address may ask the status endpoint, unless said otherwise: 60 per minute.
+    pub(crate) const STATUS: Self = Self {
+        params: Params::SlidingWindowCounter(sliding_window_counter::Params {
+            count: 60,
+            window: 60_000_000,
+        }),
+        resolution: Resolution::Micros,
+    };
+
     /// At most `count` units in each `window` aligned to the Unix epoch.
     ///
     /// # Errors

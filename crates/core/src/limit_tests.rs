@@ -118,3 +118,8 @@ fn rates_show_as_people_say_them() {
     assert_eq!(shown(1, SECOND * 7), "token_bucket, capacity 20, refill 1 per 7s");
     assert_eq!(shown(5, SECOND * 7), "token_bucket, capacity 20, refill 1 per 1400ms");
 }
+
+#[test]
+fn the_limit_of_the_status_endpoint_is_one_that_the_constructor_makes() {
+    assert_eq!(Ok(Limit::STATUS), Limit::sliding_window_counter(60, Duration::from_secs(60)));
+}

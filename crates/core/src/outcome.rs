@@ -111,7 +111,7 @@ impl Outcome {
     /// The decisions that an admitted request is held for.
     fn held(&self) -> impl Iterator<Item = (&CheckItem, &Decision)> {
         let holds = |d: &Decided| {
-            let delays = self.policy.rules().get(d.rule).is_some_and(|rule| rule.action() == Action::Delay);
+            let delays = self.policy.rule(d.rule).is_some_and(|rule| rule.action() == Action::Delay);
             delays && !d.decision.delay.is_zero()
         };
         let admitted = self.verdict.is_admit();
@@ -199,13 +199,13 @@ impl Outcome {
     #[must_use]
     pub fn lacks(&self) -> Option<&Rule> {
         match self.settled {
-            Some(Settled::Lacks { rule }) => self.policy.rules().get(rule),
+            Some(Settled::Lacks { rule }) => self.policy.rule(rule),
             _ => None,
         }
     }
 
     fn ruling<'a>(&'a self, item: &'a CheckItem, decided: &Decided) -> Option<Ruling<'a>> {
-        let rule = self.policy.rules().get(decided.rule)?;
+        let rule = self.policy.rule(decided.rule)?;
         Some(Ruling { rule, key: &item.key, limit: &item.limit, cost: item.cost, decision: decided.decision })
     }
 

@@ -219,6 +219,17 @@ impl Template {
         self.open
     }
 
+    /// Whether whatever matches `other` matches this one as well.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let fits = |(own, other): (&Segment, &Segment)| *own == Segment::Any || own == other;
+        let as_long = match (self.open, other.open) {
+            (true, _) => other.segments.len() >= self.segments.len(),
+            (false, true) => false,
+            (false, false) => other.segments.len() == self.segments.len(),
+        };
+        as_long && self.segments.iter().zip(&other.segments).all(fits)
+    }
+
     /// Orders templates from general to specific: of two that match a path, the greater one names it better.
     pub(crate) fn specificity(&self) -> impl Ord + '_ {
         (&self.segments, !self.open)

@@ -30,6 +30,7 @@ mod pairs;
 mod refusal;
 mod retry_after;
 mod seconds;
+mod standing;
 
 pub use advice::{Advice, Quota};
 pub use attributes::RequestAttributes;
@@ -37,3 +38,4 @@ pub use client_address::{client_address, is_trusted};
 pub use dialect::{Dialect, Dialects, write_fields};
 pub use refusal::{refusal, unavailable};
 pub use seconds::{MAX_SECONDS, MAX_UNITS};
+pub use standing::standing;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use thiserror::Error;
 
 use super::builder::{Key, KeyBuilder};
@@ -92,6 +92,11 @@ impl KeySpec {
         } else {
             Ok(spec)
         }
+    }
+
+    /// Counts by the client's address.
+    pub(crate) fn ip() -> Self {
+        Self { parts: smallvec![smallvec![Kind::Ip]] }
     }
 
     /// Every kind that the key may ask for.

@@ -30,18 +30,27 @@ pub(crate) type ShadowItems = Vec<(usize, CheckItem)>;
 impl Policy {
     /// The checks for a request; as an error what settles it without any.
     pub(crate) fn prepare<A: Attributes + ?Sized>(&self, attributes: &A) -> Result<Prepared, Settled> {
-        let request = Request::new(attributes, self.needs);
-        if let Some(settled) = self.exemptions.settle(&request) {
+        self.prepare_for(&Request::new(attributes, self.needs))
+    }
+
+    /// The checks for a request, all that conditions may ask of which is known.
+    pub(super) fn prepare_for<A: Attributes + ?Sized>(
+        &self,
+        request: &Request<'_, A>,
+    ) -> Result<Prepared, Settled> {
+        let attributes = request.attributes;
+        if let Some(settled) = self.exemptions.settle(request) {
             return Err(settled);
         }
         let path = request.path.as_deref();
         let found = self.index.find(path, request.host.as_deref());
         let route = path.map(|path| Route { path, template: found.template });
-        let context = Context { ipv6_prefix: self.trust.ipv6_prefix, route: route.as_ref() };
+        let context =
+            Context { ipv6_prefix: self.trust.ipv6_prefix, method: request.method, route: route.as_ref() };
         let bad_credentials = attributes.has_bad_credentials();
         let mut prepared = Prepared { bad_credentials, ..Prepared::default() };
         for index in found.rules {
-            let Some(rule) = self.rules.get(index).filter(|rule| rule.conditions.matches(&request)) else {
+            let Some(rule) = self.rules.get(index).filter(|rule| rule.conditions.matches(request)) else {
                 continue;
             };
             match (rule.item(attributes, &context), rule.on_missing) {
@@ -56,7 +65,7 @@ impl Policy {
                 // What does not count does not stop anything either: what a caller leaves out gains nothing.
                 (None, _) => continue,
             }
-            if rule.stop && rule.conditions.surely_match(&request) {
+            if rule.stop && rule.conditions.surely_match(request) {
                 break;
             }
         }
@@ -85,7 +94,11 @@ impl Prepared {
 }
 
 impl Rule {
-    fn item<A: Attributes + ?Sized>(&self, attributes: &A, context: &Context<'_>) -> Option<CheckItem> {
+    pub(super) fn item<A: Attributes + ?Sized>(
+        &self,
+        attributes: &A,
+        context: &Context<'_>,
+    ) -> Option<CheckItem> {
         let shared = self.on_missing == OnMissing::Shared;
         let key = self.key.key(&self.prefix, attributes, context, shared)?;
         // A product out of range is a cost that can never fit, which is what the bound says too.

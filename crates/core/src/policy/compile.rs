@@ -7,9 +7,10 @@ use super::error::{PolicyError, PolicyErrors, Problem};
 use super::exemption::Exemptions;
 use super::index::Index;
 use super::request::Needs;
-use super::{Action, OnMissing, OnStoreError, Policy, PolicySource, Rule, RuleSource, Trust};
+use super::{Action, OnMissing, OnStoreError, Policy, PolicySource, Rule, RuleSource, STATUS_RULE, Trust};
 use crate::algorithm::{Algorithm, Params};
-use crate::key::{Key, Kind};
+use crate::key::{Key, KeySpec, Kind};
+use crate::limit::Limit;
 use crate::time::Resolution;
 
 pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
@@ -24,7 +25,9 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     let mut names = HashMap::new();
     for (i, rule) in source.rules.iter().enumerate() {
         let first = *names.entry(&rule.name).or_insert(i);
-        if first != i {
+        if rule.name == STATUS_RULE {
+            errors.add(&format!("rules[{i}].name"), Problem::ReservedName(rule.name.clone()));
+        } else if first != i {
             errors
                 .add(&format!("rules[{i}].name"), Problem::DuplicateName { name: rule.name.clone(), first });
         }
@@ -32,9 +35,11 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     let exemptions = Exemptions::compile(source.exemptions, &mut errors);
     check_stops(&source.rules, &mut errors);
     let replicas = source.replicas;
+    let guard = guard(source.status);
     let rules: Vec<Rule> = source
         .rules
         .into_iter()
+        .chain([guard])
         .enumerate()
         .filter_map(|(i, rule)| compile_rule(i, rule, replicas, &mut errors))
         .collect();
@@ -42,10 +47,16 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
         return Err(PolicyErrors(errors.0));
     }
     let mut index = Index::new();
-    rules.iter().enumerate().for_each(|(i, rule)| index.add(i, &rule.conditions));
+    let matched = rules.iter().take(rules.len().saturating_sub(1));
+    matched.enumerate().for_each(|(i, rule)| index.add(i, &rule.conditions));
     let mut needs = rules.iter().map(|rule| rule.conditions.needs()).fold(exemptions.needs(), Needs::and);
     needs.path |= rules.iter().any(|rule| rule.key.kinds().any(|kind| *kind == Kind::Route));
     Ok(Policy { trust: source.trust, exemptions, rules, index, needs })
+}
+
+/// The rule that guards the status endpoint: it applies to no request, and is asked by itself.
+fn guard(limit: Limit) -> RuleSource {
+    RuleSource::new(STATUS_RULE, KeySpec::ip(), limit)
 }
 
 #[derive(Default)]

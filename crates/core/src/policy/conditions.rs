@@ -98,6 +98,26 @@ impl Conditions {
             && !self.not.iter().any(|not| not.hold(request, !in_doubt))
     }
 
+    /// Whether every request of the caller who sent this one passes, or none does; `None` where that depends on method, path or
+    /// headers.
+    pub(super) fn could_match<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Option<bool> {
+        let Self { methods, path, hosts, headers, clients, not } = self;
+        let known = (hosts.is_empty() || request.host.as_ref().is_some_and(|host| hosts.contain(host)))
+            && (clients.is_empty() || request.client.is_some_and(|client| clients.contain(client)));
+        let nots = || not.iter().map(|not| not.could_match(request));
+        if !known || nots().any(|could| could == Some(true)) {
+            return Some(false);
+        }
+        let open = !methods.is_empty() || path.is_some() || !headers.is_empty();
+        (!open && nots().all(|could| could == Some(false))).then_some(true)
+    }
+
+    /// The methods, without `HEAD` where `GET` covers it.
+    pub(super) fn counted_methods(&self) -> impl Iterator<Item = &str> {
+        let gets = self.methods.iter().any(|method| **method == *"GET");
+        self.methods.iter().map(|method| &**method).filter(move |method| !gets || *method != "HEAD")
+    }
+
     /// Whoever asks with `HEAD` gets what `GET` costs.
     fn method_fits(&self, method: Option<&str>) -> bool {
         let fits = |own: &str, method: &str| own == method || (own == "GET" && method == "HEAD");

@@ -53,6 +53,9 @@ pub enum Problem {
         /// The rule that has it already.
         first: usize,
     },
+    /// The name is that of the rule which guards the status endpoint.
+    #[error("the name `{0}` is taken by the status endpoint's own limit; choose another")]
+    ReservedName(String),
     /// The name of an entry is empty, too long, or has characters that logs cannot carry.
     #[error(
         "`{0}` is not the name of an entry; write 1 to 64 characters from a to z, A to Z, 0 to 9 and - _ . :"

@@ -145,6 +145,19 @@ impl Exemptions {
     }
 }
 
+impl Exemptions {
+    /// What the lists say of every request of the caller who sent this one, whatever its method, path and headers, if anything.
+    pub(super) fn settle_always<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Option<Settled> {
+        let find = |list: &[Exemption]| {
+            let mut certain = list.iter().filter(|entry| entry.conditions.could_match(request) == Some(true));
+            certain
+                .find(|entry| entry.is_carried(request.attributes))
+                .map(|e| Entry::Listed(Arc::clone(&e.name)))
+        };
+        find(&self.block).map(Settled::Blocked).or_else(|| find(&self.allow).map(Settled::Allowed))
+    }
+}
+
 impl ExemptionSource {
     fn is_unconditional(&self) -> bool {
         self.matches == MatchSource::default() && self.api_keys.is_empty() && self.secret.is_none()

@@ -73,6 +73,12 @@ impl Index {
         }
     }
 
+    /// Every template that names a route.
+    pub(super) fn templates(&self) -> impl Iterator<Item = &Template> {
+        let places = self.nodes.iter().flat_map(|node| node.closed.iter().chain(&node.open));
+        places.map(|place| &place.template)
+    }
+
     /// The bucket of a template, which is made where there is none.
     fn place(&mut self, template: &Template) -> Option<&mut Bucket> {
         let mut at = 0;

@@ -13,6 +13,7 @@ mod networks;
 mod request;
 mod route;
 mod source;
+mod standing;
 
 pub use action::{Action, OnMissing, OnStoreError};
 pub(crate) use check::{Prepared, ShadowItems};
@@ -20,11 +21,14 @@ pub use error::{PolicyError, PolicyErrors, Problem};
 pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
 pub use match_source::{HeaderSource, HeaderTest, MatchSource};
 pub(crate) use route::Route;
-pub use source::{PolicySource, RuleSource, Trust};
+pub use source::{PolicySource, RuleSource, STATUS_RULE, Trust};
+pub(crate) use standing::Applicable;
 
 use std::sync::Arc;
 
-use crate::key::{Key, KeySpec};
+use crate::attributes::Attributes;
+use crate::check::CheckItem;
+use crate::key::{Context, Key, KeySpec};
 use crate::limit::Limit;
 use conditions::Conditions;
 use exemption::Exemptions;
@@ -36,6 +40,7 @@ use request::Needs;
 pub struct Policy {
     trust: Trust,
     exemptions: Exemptions,
+    /// The rules, and after them the one that guards the status endpoint.
     rules: Vec<Rule>,
     index: Index,
     /// What conditions and keys ask of requests.
@@ -60,7 +65,24 @@ impl Policy {
     /// The rules, in the order in which they were written.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
-        &self.rules
+        self.rules.split_last().map_or(&[], |(_, rules)| rules)
+    }
+
+    /// The rule of this index; the one after the last of [`rules`](Self::rules) guards the status endpoint.
+    pub(crate) fn rule(&self, index: usize) -> Option<&Rule> {
+        self.rules.get(index)
+    }
+
+    /// The check that a question at the status endpoint has to pass.
+    pub(crate) fn guard<A: Attributes + ?Sized>(&self, attributes: &A) -> Prepared {
+        let index = self.rules.len().saturating_sub(1);
+        let context = Context { ipv6_prefix: self.trust.ipv6_prefix, method: None, route: None };
+        let mut prepared = Prepared::default();
+        if let Some(item) = self.rules.get(index).and_then(|rule| rule.item(attributes, &context)) {
+            prepared.check.push_new(CheckItem { cost: 1, ..item });
+            prepared.rules.push(index);
+        }
+        prepared
     }
 }
 

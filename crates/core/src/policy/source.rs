@@ -18,9 +18,15 @@ pub struct PolicySource {
     pub replicas: u32,
     /// Who passes and who does not, whatever the rules say.
     pub exemptions: ExemptionsSource,
+    /// How often one address may ask the status endpoint; 60 per minute unless said otherwise. It counts under the name
+    /// [`STATUS_RULE`].
+    pub status: Limit,
     /// The rules.
     pub rules: Vec<RuleSource>,
 }
+
+/// The name of the rule that guards the status endpoint.
+pub const STATUS_RULE: &str = "rate-limit-status";
 
 impl Default for PolicySource {
     fn default() -> Self {
@@ -28,6 +34,7 @@ impl Default for PolicySource {
             trust: Trust::default(),
             replicas: 1,
             exemptions: ExemptionsSource::default(),
+            status: Limit::STATUS,
             rules: Vec::new(),
         }
     }

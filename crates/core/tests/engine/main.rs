@@ -7,4 +7,5 @@ mod failing_store;
 mod keys;
 mod matching;
 mod outcomes;
+mod standing;
 mod support;

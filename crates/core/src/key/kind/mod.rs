@@ -128,8 +128,8 @@ impl Kind {
             Self::Ip => address::write(tag, attributes.client(), context.ipv6_prefix, key),
             Self::ApiKey => secret::write(tag, "", attributes.api_key().as_deref(), key),
             Self::User => plain::write(tag, "", attributes.user().as_deref(), key),
-            Self::Route => route::write(tag, attributes.method(), context.route, key),
-            Self::Method => plain::write(tag, "", attributes.method().map(str::as_bytes), key),
+            Self::Route => route::write(tag, context.method, context.route, key),
+            Self::Method => plain::write(tag, "", context.method.map(str::as_bytes), key),
             Self::Host => plain::write_host(tag, attributes.host(), key),
             Self::Header(name) => secret::write(tag, name, attributes.header(name).as_deref(), key),
             Self::Query(name) => secret::write(tag, name, attributes.query(name).as_deref(), key),
@@ -154,6 +154,8 @@ pub(super) fn tag_name(tag: u8) -> Option<&'static str> {
 pub(crate) struct Context<'a> {
     /// IPv6 addresses are one client per prefix of this many bits.
     pub(crate) ipv6_prefix: u8,
+    /// The request's method.
+    pub(crate) method: Option<&'a str>,
     /// The request's route, where it has a path.
     pub(crate) route: Option<&'a Route<'a>>,
 }
