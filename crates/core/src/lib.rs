@@ -25,6 +25,7 @@
 
 pub mod algorithm;
 mod attributes;
+mod calendar;
 mod check;
 pub mod clock;
 mod decision;
@@ -45,6 +46,7 @@ mod time;
 
 pub use algorithm::{Algorithm, Change, Charge, Params, State};
 pub use attributes::Attributes;
+pub use calendar::{Calendar, CalendarError};
 pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};

@@ -6,9 +6,10 @@ use core::time::Duration;
 use thiserror::Error;
 
 use crate::algorithm::{
-    Algorithm, Change, Charge, Params, State, fixed_window, leaky_bucket, sliding_window_counter,
-    sliding_window_log, token_bucket,
+    Algorithm, Change, Charge, Params, State, ending_window, fixed_window, leaky_bucket,
+    sliding_window_counter, sliding_window_log, token_bucket,
 };
+use crate::calendar::Calendar;
 use crate::decision::Decision;
 use crate::number::{DOMAIN, MAX_SPAN, ceil_div, floor_div, gcd, modulo, product, sum};
 use crate::rate::{DisplayDuration, Rate};
@@ -87,6 +88,30 @@ impl Limit {
         })
     }
 
+    /// At most `count` units in each window of `calendar`. A limit is a plain value, so the calendar has to live as long as the
+    /// program: make each once, and leak it.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the numbers leave the domain.
+    pub fn fixed_window_of(count: u64, calendar: &'static Calendar) -> Result<Self, LimitError> {
+        let longest = Duration::from_micros(calendar.longest());
+        Self::gate(Algorithm::FixedWindow, count, longest, |_| {
+            let edges = ending_window::Edges::Calendar(calendar);
+            (count < DOMAIN).then_some(Params::EndingWindow(ending_window::Params { count, edges }))
+        })
+    }
+
+    /// At most `count` units in each `window`, which begins with the first request that is admitted while none is open.
+    ///
+    /// # Errors
+    /// [`LimitError`] where the window is zero or the numbers leave the domain.
+    pub fn fixed_window_from_first(count: u64, window: Duration) -> Result<Self, LimitError> {
+        Self::gate(Algorithm::FixedWindow, count, window, |window| {
+            let edges = ending_window::Edges::FirstRequest { window };
+            (count < DOMAIN).then_some(Params::EndingWindow(ending_window::Params { count, edges }))
+        })
+    }
+
     /// At most `count` units in any interval of length `window`, exactly.
     ///
     /// # Errors
@@ -152,6 +177,12 @@ impl Limit {
         let slower = |count, period: u64| Rate::new(count, span(period.saturating_mul(n)));
         match self.params {
             Params::FixedWindow(p) => Self::fixed_window(part(p.count), span(p.window)),
+            Params::EndingWindow(p) => match p.edges {
+                ending_window::Edges::FirstRequest { window } => {
+                    Self::fixed_window_from_first(part(p.count), span(window))
+                }
+                ending_window::Edges::Calendar(calendar) => Self::fixed_window_of(part(p.count), calendar),
+            },
             Params::SlidingWindowLog(p) => Self::sliding_window_log(part(p.count), span(p.window)),
             Params::SlidingWindowCounter(p) => Self::sliding_window_counter(part(p.count), span(p.window)),
             Params::TokenBucket(p) => Self::token_bucket(part(p.capacity), slower(p.refill, p.period)),
@@ -205,6 +236,7 @@ impl Limit {
     pub const fn quota(&self) -> u64 {
         match &self.params {
             Params::FixedWindow(p) => p.count,
+            Params::EndingWindow(p) => p.count,
             Params::SlidingWindowLog(p) => p.count,
             Params::SlidingWindowCounter(p) => p.count,
             Params::TokenBucket(p) => p.capacity,
@@ -212,17 +244,35 @@ impl Limit {
         }
     }
 
-    /// The time over which the quota is granted: the window, or the time in which an empty bucket becomes whole.
+    /// The time over which the quota is granted: the window, of a calendar the longest, or the time in which an empty bucket
+    /// becomes whole.
     #[must_use]
     pub const fn window(&self) -> Duration {
         let ticks = match &self.params {
             Params::FixedWindow(p) => p.window,
+            Params::EndingWindow(p) => p.longest(),
             Params::SlidingWindowLog(p) => p.window,
             Params::SlidingWindowCounter(p) => p.window,
             Params::TokenBucket(p) => ceil_div(p.capacity.saturating_mul(p.period), p.refill),
             Params::LeakyBucket(p) => ceil_div(p.places().saturating_mul(p.period), p.rate),
         };
         self.resolution.span(ticks)
+    }
+
+    /// The time over which the quota is granted at `now`: [`window`](Self::window), and of a calendar the length of the window
+    /// that `now` lies in.
+    #[must_use]
+    pub fn window_at(&self, now: Timestamp) -> Duration {
+        match &self.params {
+            Params::EndingWindow(ending_window::Params {
+                edges: ending_window::Edges::Calendar(calendar),
+                ..
+            }) => {
+                let (start, end) = calendar.window(self.resolution.tick(now));
+                self.resolution.span(end.saturating_sub(start))
+            }
+            _ => self.window(),
+        }
     }
 
     /// Decides a request of `cost` units at `now`. A `state` of another algorithm counts as absent.
@@ -296,6 +346,12 @@ impl fmt::Display for Limit {
         write!(f, "{}, ", self.algorithm())?;
         match &self.params {
             Params::FixedWindow(p) => write!(f, "{} per {}", p.count, span(p.window)),
+            Params::EndingWindow(p) => match p.edges {
+                ending_window::Edges::FirstRequest { window } => {
+                    write!(f, "{} per {} from the first request", p.count, span(window))
+                }
+                ending_window::Edges::Calendar(calendar) => write!(f, "{} per {}", p.count, calendar.name()),
+            },
             Params::SlidingWindowLog(p) => write!(f, "{} per {}", p.count, span(p.window)),
             Params::SlidingWindowCounter(p) => write!(f, "{} per {}", p.count, span(p.window)),
             Params::TokenBucket(p) => {

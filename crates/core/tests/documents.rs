@@ -13,8 +13,8 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The limits of the worked examples, as a policy writes them.
-fn limits() -> [(&'static str, Limit); 5] {
+/// The limits of the worked examples, as a policy writes them; of each algorithm first the one that its two tables show.
+fn limits() -> [(&'static str, Limit); 6] {
     let (window, rate) = (Duration::from_secs(10), Rate::new(2, Duration::from_secs(1)));
     [
         ("{ algorithm: fixed_window, count: 5, window: 10s }", Limit::fixed_window(5, window).unwrap()),
@@ -25,6 +25,10 @@ fn limits() -> [(&'static str, Limit); 5] {
         ("5/10s", Limit::sliding_window_counter(5, window).unwrap()),
         ("{ algorithm: token_bucket, capacity: 5, refill: 2/second }", Limit::token_bucket(5, rate).unwrap()),
         ("{ algorithm: leaky_bucket, rate: 2/second, queue: 3 }", Limit::leaky_bucket(rate, 3).unwrap()),
+        (
+            "{ algorithm: fixed_window, rate: 5/10s, anchor: first_request }",
+            Limit::fixed_window_from_first(5, window).unwrap(),
+        ),
     ]
 }
 
@@ -49,6 +53,7 @@ fn state_in_words(state: Option<&State>) -> String {
     match state {
         None => "none".to_owned(),
         Some(State::FixedWindow(s)) => format!("start {}, count {}", at(s.start), s.count),
+        Some(State::EndingWindow(s)) => format!("end {}, count {}", at(s.end), s.count),
         Some(State::SlidingWindowCounter(s)) => {
             format!("start {}, previous {}, current {}", at(s.start), s.previous, s.current)
         }
@@ -102,8 +107,12 @@ fn worked_examples_are_what_the_code_decides() {
         assert!(document.contains(&format!("Limit: `{text}`.")), "{name} does not name its limit, `{text}`");
         let mut lines = document.lines().peekable();
         let mut tables = 0;
+        let mut shown = "";
         while let Some(line) = lines.next() {
-            if !line.starts_with("| at | cost |") {
+            if let Some((_, rest)) = line.split_once("Limit: `") {
+                shown = rest.split_once('`').unwrap().0;
+            }
+            if shown != text || !line.starts_with("| at | cost |") {
                 continue;
             }
             tables += 1;
@@ -120,7 +129,8 @@ fn worked_examples_are_what_the_code_decides() {
                 writeln!(wrong, "\n{name}, table {tables}, should say:\n{replayed}").unwrap();
             }
         }
-        assert_eq!(tables, 2, "{name}: a worked example, and one where the clock steps");
+        let expected = if text.contains("anchor") { 1 } else { 2 };
+        assert_eq!(tables, expected, "{name}, {text}: a worked example, and one where the clock steps");
     }
     assert!(wrong.is_empty(), "{wrong}");
 }

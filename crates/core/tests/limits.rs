@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use cupo_core::number::{DOMAIN, MAX_INSTANT, MAX_SPAN};
 use cupo_core::{Algorithm, Limit, LimitError, Params, Rate, Resolution};
+use cupo_testkit::calendars;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -45,6 +46,28 @@ fn a_limit_shows_its_algorithm_and_numbers() {
         assert_eq!(limit.algorithm(), algorithm);
         assert_eq!(limit.params().algorithm(), algorithm);
         assert_eq!((limit.quota(), limit.window()), (quota, window), "{limit}");
+    }
+}
+
+#[test]
+fn variants_of_a_fixed_window_show_their_edges() {
+    let first = Limit::fixed_window_from_first(7, MINUTE).unwrap();
+    assert_eq!(first.to_string(), "fixed_window, 7 per 1m from the first request");
+    let hour = 3_600_000_000;
+    let calendar = calendars::leaked("day of nowhere", &[24 * hour, 47 * hour, 71 * hour]);
+    let day = Limit::fixed_window_of(7, calendar).unwrap();
+    assert_eq!(day.to_string(), "fixed_window, 7 per day of nowhere");
+    assert_eq!((day.resolution(), day.window()), (Resolution::Micros, MINUTE * 60 * 24));
+    for (at, hours) in [(0, 24), (24 * hour - 1, 24), (24 * hour, 23), (47 * hour, 24), (500 * hour, 24)] {
+        let at = cupo_core::Timestamp::from_micros(at);
+        assert_eq!(day.window_at(at), MINUTE * 60 * hours);
+        assert_eq!(first.window_at(at), MINUTE);
+    }
+    for limit in [first, day] {
+        assert_eq!((limit.algorithm(), limit.quota()), (Algorithm::FixedWindow, 7));
+        let share = limit.share(3).unwrap();
+        assert_eq!(share.to_string(), limit.to_string().replace("7 per", "2 per"));
+        assert_eq!(share.window(), limit.window());
     }
 }
 
@@ -99,6 +122,7 @@ fn spans_end_where_the_domain_does() {
         // One more is an odd number of microseconds or fits in milliseconds.
         let expected = (span == MAX_SPAN).then_some(Resolution::Micros);
         assert_eq!(resolution(Limit::fixed_window(1, micros(span))), expected, "{span}");
+        assert_eq!(resolution(Limit::fixed_window_from_first(1, micros(span))), expected, "{span}");
         assert_eq!(resolution(Limit::sliding_window_log(1, micros(span))), expected, "{span}");
         assert_eq!(resolution(Limit::sliding_window_counter(1, micros(span))), expected, "{span}");
         assert_eq!(resolution(Limit::token_bucket(1, per(micros(span)))), expected, "{span}");

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
 
+use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::algorithm::{
-    Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+    Params, State, ending_window, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
+    token_bucket,
 };
 use cupo_core::{Algorithm, Limit};
+use cupo_testkit::calendars;
 use cupo_testkit::model::Model;
 use cupo_testkit::strategy::{self, Case, Reach};
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -81,6 +84,27 @@ fn every_small_fixed_window() {
         vec![0, 1, signed(p.window), -1]
     };
     exhaust(&params.collect::<Vec<_>>(), gaps, &[0, 1, 2, 4]);
+}
+
+#[test]
+fn every_small_window_from_the_first_request() {
+    let params = grid(&[0, 1, 2, 3], &[1, 2, 3, 5], &[0]).into_iter().map(|(count, window, _)| {
+        Params::EndingWindow(ending_window::Params { count, edges: Edges::FirstRequest { window } })
+    });
+    let gaps = |p: &Params| {
+        let Params::EndingWindow(p) = p else { panic!() };
+        vec![0, 1, signed(p.longest()) - 1, signed(p.longest()), -1]
+    };
+    exhaust(&params.collect::<Vec<_>>(), gaps, &[0, 1, 2, 4]);
+}
+
+#[test]
+fn every_small_window_of_a_calendar() {
+    let params = grid(&[0, 1, 2, 3], &[0, 1], &[0]).into_iter().map(|(count, n, _)| {
+        let calendar = calendars::number(usize::try_from(n).unwrap());
+        Params::EndingWindow(ending_window::Params { count, edges: Edges::Calendar(calendar) })
+    });
+    exhaust(&params.collect::<Vec<_>>(), |_| vec![0, 1, 3, 7, -1, -6], &[0, 1, 2, 4]);
 }
 
 #[test]

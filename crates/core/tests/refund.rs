@@ -4,7 +4,7 @@
 
 use cupo_core::{Algorithm, Change, Charge, Params, State, Verdict};
 use cupo_testkit::bound::units_within;
-use cupo_testkit::strategy;
+use cupo_testkit::{calendars, strategy};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -23,9 +23,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Small limits, where edges are everywhere.
 fn params(algorithm: Algorithm) -> impl Strategy<Value = Params> {
     use cupo_core::algorithm::{
-        fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+        ending_window, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
     };
+    let ending = |count, edges| Params::EndingWindow(ending_window::Params { count, edges });
+    let first = move |count, window| ending(count, ending_window::Edges::FirstRequest { window });
+    // Windows of 3 to 7 ticks where the histories begin, again and again.
+    let calendar = calendars::leaked("refunds", &(1..300).map(|n| 5 * n + n % 3).collect::<Vec<_>>());
+    let of = move |count| ending(count, ending_window::Edges::Calendar(calendar));
     (1..6_u64, 1..12_u64, 1..5_u64).prop_map(move |(units, ticks, rate)| match algorithm {
+        Algorithm::FixedWindow if rate == 1 => first(units, ticks),
+        Algorithm::FixedWindow if rate == 2 => of(units),
         Algorithm::FixedWindow => Params::FixedWindow(fixed_window::Params { count: units, window: ticks }),
         Algorithm::SlidingWindowLog => {
             Params::SlidingWindowLog(sliding_window_log::Params { count: units, window: ticks })
@@ -185,7 +192,7 @@ fn a_late_refund_of_a_bucket_gives_at_most_what_was_taken() {
 
 #[test]
 fn a_window_that_has_passed_gets_nothing_back() {
-    use cupo_core::algorithm::{fixed_window, sliding_window_counter};
+    use cupo_core::algorithm::{ending_window, fixed_window, sliding_window_counter};
     let fixed = Params::FixedWindow(fixed_window::Params { count: 2, window: 10 });
     let state = State::FixedWindow(fixed_window::State { start: 20, count: 2 });
     let charge = |at| Charge { at, end: at, cost: 1 };
@@ -193,6 +200,16 @@ fn a_window_that_has_passed_gets_nothing_back() {
     assert_eq!(
         fixed.refund(Some(&state), 25, charge(20)),
         Change::FixedWindow(fixed_window::State { start: 20, count: 1 })
+    );
+    // One that is kept by its end goes by the end that the charge was given.
+    let edges = ending_window::Edges::FirstRequest { window: 10 };
+    let ending = Params::EndingWindow(ending_window::Params { count: 2, edges });
+    let state = State::EndingWindow(ending_window::State { end: 34, count: 2 });
+    assert_eq!(ending.refund(Some(&state), 25, charge(33)), Change::Keep);
+    assert_eq!(ending.refund(Some(&state), 25, charge(35)), Change::Keep);
+    assert_eq!(
+        ending.refund(Some(&state), 25, charge(34)),
+        Change::EndingWindow(ending_window::State { end: 34, count: 1 })
     );
     let counter = Params::SlidingWindowCounter(sliding_window_counter::Params { count: 9, window: 10 });
     let state = sliding_window_counter::State { start: 20, previous: 3, current: 2 };

@@ -6,6 +6,7 @@
 use core::time::Duration;
 
 use cupo_core::{Limit, Rate, State, Timestamp};
+use cupo_testkit::calendars;
 
 /// One tick of a limit that counts in microseconds.
 const fn ticks(n: u64) -> Duration {
@@ -81,6 +82,29 @@ fn fixed_window_admits_its_count_in_each_window_touched() {
     for (count, window) in [(1, 3), (2, 3), (3, 2)] {
         let limit = Limit::fixed_window(count, ticks(window)).unwrap();
         assert_tight(&limit, 8, 6, |t| count * ((t - 1).div_ceil(window) + 1));
+    }
+}
+
+/// The first request of a window opens it, so all but one unit can wait for its end.
+#[test]
+fn a_window_from_the_first_request_admits_one_less_across_an_edge() {
+    for (count, window) in [(1, 3), (2, 3), (3, 2)] {
+        let limit = Limit::fixed_window_from_first(count, ticks(window)).unwrap();
+        let bound = |t: u64| (count * ((t - 1).div_ceil(window) + 1) - 1).max(count * t.div_ceil(window));
+        assert_tight(&limit, 8, 6, bound);
+    }
+}
+
+#[test]
+fn a_calendar_admits_its_count_in_each_window_touched() {
+    let edges = [3, 4, 9, 10];
+    let calendar = calendars::leaked("bounds", &edges);
+    for count in [1, 2] {
+        let limit = Limit::fixed_window_of(count, calendar).unwrap();
+        let touched = |from: u64, t: u64| edges.iter().filter(|e| (from + 1..from + t).contains(e)).count();
+        assert_tight(&limit, 8, 7, |t| {
+            count * (0..=8 - t).map(|from| 1 + touched(from, t) as u64).max().unwrap()
+        });
     }
 }
 

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
 
 use cupo_core::algorithm::{
-    Change, Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
-    token_bucket,
+    Change, Params, State, ending_window, fixed_window, leaky_bucket, sliding_window_counter,
+    sliding_window_log, token_bucket,
 };
 use cupo_core::{Algorithm, Limit, Timestamp};
-use cupo_testkit::strategy;
+use cupo_testkit::{calendars, strategy};
 
 /// Limits of few units and ticks with every state that they can hold.
 fn small() -> Vec<(Params, State)> {
@@ -17,6 +17,9 @@ fn small() -> Vec<(Params, State)> {
             for used in 1..=count {
                 let state = State::FixedWindow(fixed_window::State { start, count: used });
                 all.push((Params::FixedWindow(fixed_window::Params { count, window }), state));
+                let edges = ending_window::Edges::FirstRequest { window };
+                let state = State::EndingWindow(ending_window::State { end: start + window, count: used });
+                all.push((Params::EndingWindow(ending_window::Params { count, edges }), state));
                 let entry = |at| sliding_window_log::Entry { at, cost: used };
                 let entries = [start, start + window].map(entry);
                 let state = State::SlidingWindowLog(sliding_window_log::State::from_entries(entries));
@@ -28,6 +31,11 @@ fn small() -> Vec<(Params, State)> {
                 all.push((Params::SlidingWindowCounter(params), State::SlidingWindowCounter(state)));
             }
         }
+    }
+    for end in [3, 4, 9, 10, 11, 16] {
+        let edges = ending_window::Edges::Calendar(calendars::number(0));
+        let state = State::EndingWindow(ending_window::State { end, count: 2 });
+        all.push((Params::EndingWindow(ending_window::Params { count: 3, edges }), state));
     }
     for (units, rate, period) in [(1, 1, 1), (2, 1, 3), (3, 2, 5), (3, 7, 2)] {
         for (parts, at) in (0..units * period).flat_map(|parts| [0, 5].map(|at| (parts, at))) {

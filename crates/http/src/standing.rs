@@ -64,6 +64,6 @@ fn line<'a>(standing: &Standing, place: &Place<'a>) -> Line<'a> {
         limit: units(decision.map_or_else(|| place.limit.quota(), |d| d.limit)),
         remaining: decision.map(|d| units(d.remaining)),
         reset: decision.map(|d| standing.at().after(d.reset_after).as_secs_ceil()),
-        window: DisplayDuration(place.limit.window()).to_string(),
+        window: DisplayDuration(place.limit.window_at(standing.at())).to_string(),
     }
 }

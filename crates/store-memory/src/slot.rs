@@ -7,14 +7,14 @@
 //!          3 bits   kind of state
 //!          3 bits   how hard the limit is pressed
 //!         33 bits   the second from which on the state is at rest
-//! low     64 bits   ┐ a bucket: instant, level        a fixed window: start, count
+//! low     64 bits   ┐ a bucket: instant, level        a fixed window: start or end, count
 //! high    64 bits   ┘ a window counter: start (52 bits), previous, current (38 bits each)
 //! ```
 //!
 //! What does not fit (the sliding log; a window counter with more than 2^38 units) lies in the shard's heap, and the slot
 //! holds its number.
 
-use cupo_core::algorithm::{fixed_window, leaky_bucket, sliding_window_counter, token_bucket};
+use cupo_core::algorithm::{ending_window, fixed_window, leaky_bucket, sliding_window_counter, token_bucket};
 use cupo_core::{Decision, Resolution, State, Timestamp, Verdict};
 
 use crate::fingerprint::Fingerprint;
@@ -66,6 +66,7 @@ const SLIDING_WINDOW_COUNTER: u64 = 1;
 const TOKEN_BUCKET: u64 = 2;
 const LEAKY_BUCKET: u64 = 3;
 const ON_HEAP: u64 = 4;
+const ENDING_WINDOW: u64 = 5;
 
 const IDENT: Field = Field { shift: 40, bits: 24 };
 const MILLIS: Field = Field { shift: 39, bits: 1 };
@@ -136,6 +137,7 @@ impl Slot {
         let Self { low, high, .. } = *self;
         Some(Held::Inline(match KIND.get(self.head) {
             FIXED_WINDOW => State::FixedWindow(fixed_window::State { start: low, count: high }),
+            ENDING_WINDOW => State::EndingWindow(ending_window::State { end: low, count: high }),
             TOKEN_BUCKET => State::TokenBucket(token_bucket::State { at: low, level: high }),
             LEAKY_BUCKET => State::LeakyBucket(leaky_bucket::State { at: low, backlog: high }),
             SLIDING_WINDOW_COUNTER => {
@@ -158,6 +160,7 @@ impl Slot {
     pub(crate) fn hold(&mut self, state: &State, resolution: Resolution) -> bool {
         let (kind, low, high) = match *state {
             State::FixedWindow(s) => (FIXED_WINDOW, s.start, s.count),
+            State::EndingWindow(s) => (ENDING_WINDOW, s.end, s.count),
             State::TokenBucket(s) => (TOKEN_BUCKET, s.at, s.level),
             State::LeakyBucket(s) => (LEAKY_BUCKET, s.at, s.backlog),
             State::SlidingWindowCounter(s)

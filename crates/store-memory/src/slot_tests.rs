@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use cupo_core::algorithm::{fixed_window, leaky_bucket, sliding_window_counter, token_bucket};
+use cupo_core::algorithm::{ending_window, fixed_window, leaky_bucket, sliding_window_counter, token_bucket};
 use cupo_core::number::{DOMAIN, MAX_INSTANT};
 use cupo_core::{Decision, Resolution, State, Timestamp, Verdict};
 use proptest::prelude::{any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -16,9 +16,10 @@ fn edgy(max: u64) -> impl Strategy<Value = u64> {
 
 fn state() -> impl Strategy<Value = State> {
     let (at, units) = (edgy(MAX_INSTANT), edgy(DOMAIN - 1));
-    (0..4, at, units, edgy(DOMAIN - 1)).prop_map(|(kind, at, a, b)| match kind {
+    (0..5, at, units, edgy(DOMAIN - 1)).prop_map(|(kind, at, a, b)| match kind {
         0 => State::FixedWindow(fixed_window::State { start: at, count: a }),
         1 => State::TokenBucket(token_bucket::State { level: a, at }),
+        4 => State::EndingWindow(ending_window::State { end: at, count: a }),
         2 => State::LeakyBucket(leaky_bucket::State { backlog: a, at }),
         _ => {
             State::SlidingWindowCounter(sliding_window_counter::State { start: at, previous: a, current: b })

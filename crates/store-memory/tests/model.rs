@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use cupo_core::{Check, CheckItem, Key, Limit, Rate, State, Timestamp};
 use cupo_store_memory::MemoryStore;
+use cupo_testkit::calendars;
 use proptest::prelude::{Just, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Strategy;
 
@@ -40,11 +41,13 @@ fn limit() -> impl Strategy<Value = Limit> {
     let span =
         prop_oneof![Just(1_u64), Just(1_000), Just(50_000), Just(3_000_000)].prop_map(Duration::from_micros);
     let count = prop_oneof![0_u64..6, Just(1_u64 << 39)];
-    (0..5, count, span).prop_filter_map("out of the domain", |(kind, count, span)| {
+    (0..7, count, span).prop_filter_map("out of the domain", |(kind, count, span)| {
         match kind {
             0 => Limit::fixed_window(count, span),
             1 => Limit::sliding_window_log(count, span),
             2 => Limit::sliding_window_counter(count, span),
+            5 => Limit::fixed_window_from_first(count, span),
+            6 => Limit::fixed_window_of(count, calendars::number(3)),
             3 => Limit::token_bucket(count, Rate::new(count.max(1), span)),
             _ => Limit::leaky_bucket(Rate::new(count, span), count),
         }

@@ -83,6 +83,10 @@ for position = 1, #batch, CHARGE_BYTES do
         -- Kept as (units, instant), as the buckets are.
         two, one = fixed_window_refund(a, b, two, one, cost, charged_at)
         expires_at = one and fixed_window_expires_at(a, b, two, one)
+      elseif algorithm == ENDING_WINDOW then
+        local _, ending_window_expires_at, ending_window_refund = ending_window()
+        two, one = ending_window_refund(two, one, cost, finish)
+        expires_at = one and ending_window_expires_at(two, one)
       else
         local _, leaky_bucket_expires_at, leaky_bucket_cancel = leaky_bucket()
         one, two = leaky_bucket_cancel(a, b, c, one, two, now, cost, finish)

@@ -6,12 +6,18 @@
 -- 0, and the cost, at most 2^53 (7 bytes each). Replies with one string: the instant in microseconds (7 bytes), the number of
 -- unreadable states (4 bytes); per item verdict (1 byte), retry_after, remaining, reset_after and delay, times in ticks (7
 -- bytes each). All numbers are big-endian.
+--
+-- ARGV[2], where a check has a calendar: per calendar four edges around the instant at which the caller's clock thinks it is (7
+-- bytes each). The third number of such an item is where its calendar begins there. Where the present window is not among
+-- them the verdict is UNPLACED, and the caller sends edges around the instant that it was told.
 
 local ITEM, ANSWER, ITEM_BYTES = '>HBI7I7I7I7', '>BI7I7I7I7', 31
+local EDGES, UNPLACED = '>I7I7I7I7', 3
 local batch = ARGV[1]
 local clock_millis = floor_div(clock, 1000)
 -- The functions of an algorithm, once it is used.
-local fixed_window_decide, fixed_window_expires_at, sliding_window_counter_decide, sliding_window_counter_expires_at
+local fixed_window_decide, fixed_window_expires_at, ending_window_decide, ending_window_expires_at
+local sliding_window_counter_decide, sliding_window_counter_expires_at
 local token_bucket_decide, token_bucket_expires_at, leaky_bucket_decide, leaky_bucket_expires_at
 local log_decide, log_append, log_save
 
@@ -64,6 +70,31 @@ while position <= #batch do
           -- Kept as (units, instant), as the buckets are.
           one, two = state_read(i, tag)
           verdict, retry_after, remaining, reset_after, delay, two, one = fixed_window_decide(a, b, two, one, now, cost)
+        elseif algorithm == ENDING_WINDOW then
+          if not ending_window_decide then
+            ending_window_decide, ending_window_expires_at = ending_window()
+          end
+          one, two = state_read(i, tag)
+          -- A window that begins now ends W later, or at the next edge.
+          local finish = now + b
+          if c > 0 then
+            local first, second, third, fourth = unpack_numbers(EDGES, ARGV[2], c)
+            if now < first or now >= fourth then
+              finish = nil
+            elseif now < second then
+              finish = second
+            elseif now < third then
+              finish = third
+            else
+              finish = fourth
+            end
+          end
+          if finish or (two and two > now) then
+            verdict, retry_after, remaining, reset_after, delay, two, one =
+              ending_window_decide(a, b, finish, two, one, now, cost)
+          else
+            verdict, retry_after, remaining, reset_after, delay = UNPLACED, 0, 0, 0, 0
+          end
         else
           if not leaky_bucket_decide then
             leaky_bucket_decide, leaky_bucket_expires_at = leaky_bucket()
@@ -94,6 +125,8 @@ while position <= #batch do
           expires_at = sliding_window_counter_expires_at(a, b, one, two, three)
         elseif algorithm == FIXED_WINDOW then
           expires_at = fixed_window_expires_at(a, b, two, one)
+        elseif algorithm == ENDING_WINDOW then
+          expires_at = ending_window_expires_at(two, one)
         else
           expires_at = leaky_bucket_expires_at(a, b, c, one, two)
         end

@@ -10,6 +10,7 @@ use cupo_core::{
 use redis::{Cmd, Value};
 use smallvec::SmallVec;
 
+use crate::calendars::{Calendars, calendar};
 use crate::name::{Name, Naming};
 use crate::script::Script;
 
@@ -40,6 +41,8 @@ fn numbers(limit: &Limit) -> (u8, [u64; 3]) {
         Params::SlidingWindowCounter(p) => (3, [p.count, p.window, 0]),
         Params::TokenBucket(p) => (4, [p.capacity, p.refill, p.period]),
         Params::LeakyBucket(p) => (5, [p.rate, p.period, p.queue]),
+        // The last is where the edges of the calendar are, if there is one.
+        Params::EndingWindow(p) => (6, [p.count, p.longest(), 0]),
     };
     let tick = match limit.resolution() {
         Resolution::Micros => 0,
@@ -52,7 +55,7 @@ fn numbers(limit: &Limit) -> (u8, [u64; 3]) {
 const LAYOUT: u8 = 16;
 
 /// The 7 bytes of a number below 2^56.
-fn seven(number: u64) -> [u8; 7] {
+pub(crate) fn seven(number: u64) -> [u8; 7] {
     let [_, a, b, c, d, e, f, g] = number.to_be_bytes();
     [a, b, c, d, e, f, g]
 }
@@ -85,12 +88,15 @@ const ITEM: usize = 31;
 const CHARGE: usize = 45;
 
 impl Call {
-    /// The call that decides `checks`, one after the other; by the caller's clock if `now` is given.
+    /// The call that decides `checks`, one after the other; by the caller's clock if `now` is given. Windows of calendars are sent
+    /// as they are `around` that instant.
     #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
     pub(crate) fn check<'a>(
         checks: impl ExactSizeIterator<Item = &'a Lines> + Clone,
+        around: Timestamp,
         now: Option<Timestamp>,
     ) -> Self {
+        let mut calendars = Calendars::new(around);
         let items = checks.clone().map(SmallVec::len).fold(0_usize, usize::saturating_add);
         let mut index: HashMap<&[u8], u16> = HashMap::with_capacity(items);
         let mut keys: Vec<Name> = Vec::with_capacity(items);
@@ -102,7 +108,10 @@ impl Call {
                     keys.push(name.clone());
                     short(keys.len())
                 });
-                let (tag, numbers) = numbers(limit);
+                let (tag, mut numbers) = numbers(limit);
+                if let Some(calendar) = calendar(limit) {
+                    numbers[2] = calendars.place(calendar);
+                }
                 packed.extend(i.to_be_bytes());
                 packed.push(tag);
                 for number in numbers.into_iter().chain([*cost]) {
@@ -111,6 +120,7 @@ impl Call {
             }
         }
         let mut arguments = SmallVec::from_iter([Argument::Packed(packed)]);
+        arguments.extend((!calendars.packed.is_empty()).then_some(Argument::Packed(calendars.packed)));
         arguments.extend(now.map(|now| Argument::Number(now.as_micros())));
         Self { keys, arguments }
     }
@@ -176,10 +186,13 @@ pub(crate) struct Reply {
     position: usize,
 }
 
-const NOT_UNDERSTOOD: StoreError = StoreError::Refused(Refusal::Protocol);
+/// The answer to what the script never says.
+pub(crate) const NOT_UNDERSTOOD: StoreError = StoreError::Refused(Refusal::Protocol);
 
 /// Bytes before the first decision of a reply, and of a decision.
 const HEAD: usize = 11;
+/// The verdict where the present window of a calendar was not sent.
+const UNPLACED: u64 = 3;
 const DECISION: usize = 29;
 
 impl Reply {
@@ -198,16 +211,22 @@ impl Reply {
         Ok(reply)
     }
 
-    /// The next check's share of it.
+    /// The instant at which the store decided.
+    pub(crate) const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The next check's share of it; `None` where the present window of a calendar was not sent, so that nothing was decided.
     ///
     /// # Errors
     /// That it is not understood.
-    pub(crate) fn take(&mut self, lines: &[Line]) -> Result<Executed, StoreError> {
+    pub(crate) fn take(&mut self, lines: &[Line]) -> Result<Option<Executed>, StoreError> {
         let mut decisions = Decisions::new();
         for line in lines {
-            decisions.push(self.decision(&line.limit)?);
+            decisions.extend(self.decision(&line.limit)?);
         }
-        Ok(Executed { at: self.at, decisions })
+        let whole = decisions.len() == lines.len();
+        Ok(whole.then_some(Executed { at: self.at, decisions }))
     }
 
     fn number<const BYTES: usize>(&mut self) -> Result<u64, StoreError> {
@@ -217,7 +236,7 @@ impl Reply {
         Ok(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
 
-    fn decision(&mut self, limit: &Limit) -> Result<Decision, StoreError> {
+    fn decision(&mut self, limit: &Limit) -> Result<Option<Decision>, StoreError> {
         let (verdict, retry_after) = (self.number::<1>()?, self.number::<7>()?);
         let [remaining, reset_after, delay] = [self.number::<7>()?, self.number::<7>()?, self.number::<7>()?];
         let span = |ticks| limit.resolution().span(ticks);
@@ -225,18 +244,19 @@ impl Reply {
             (0, 0) => Verdict::Admit,
             (1, 1..) => Verdict::Deny { retry_after: span(retry_after) },
             (2, 0) => Verdict::Impossible,
+            (UNPLACED, 0) if calendar(limit).is_some() => return Ok(None),
             _ => return Err(NOT_UNDERSTOOD),
         };
         if remaining > limit.quota() || reset_after >= DOMAIN || delay >= DOMAIN || retry_after >= DOMAIN {
             return Err(NOT_UNDERSTOOD);
         }
-        Ok(Decision {
+        Ok(Some(Decision {
             verdict,
             limit: limit.quota(),
             remaining,
             reset_after: span(reset_after),
             delay: span(delay),
-        })
+        }))
     }
 }
 

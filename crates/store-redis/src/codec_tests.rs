@@ -28,7 +28,7 @@ fn reply(at: u64, unreadable: u32, decisions: &[[u64; 5]]) -> Vec<u8> {
 fn a_key_goes_once_however_many_checks_use_it() {
     let checks: [Lines; 2] =
         [Lines::from_iter([line(b"a", 1), line(b"b", 2)]), Lines::from_iter([line(b"a", 9)])];
-    let call = Call::check(checks.iter(), Some(Timestamp::from_micros(77)));
+    let call = Call::check(checks.iter(), Timestamp::EPOCH, Some(Timestamp::from_micros(77)));
     let command = call.command(&Scripts::new(StoreClock::Caller).check, By::Hash);
     let arguments: Vec<Vec<u8>> = command
         .args_iter()
@@ -58,11 +58,11 @@ fn a_reply_is_read_in_the_order_of_the_checks() {
     let bytes = reply(1_000, 3, &[[0, 0, 4, 500_000, 0], [1, 250_000, 0, 9, 7]]);
     let mut reply = Reply::read(Value::BulkString(bytes), 2).unwrap();
     assert_eq!(reply.unreadable, 3);
-    let first = reply.take(&[line(b"a", 1)]).unwrap();
+    let first = reply.take(&[line(b"a", 1)]).unwrap().unwrap();
     assert_eq!(first.at, Timestamp::from_micros(1_000));
     assert_eq!((first.decisions[0].verdict, first.decisions[0].remaining), (Verdict::Admit, 4));
     assert_eq!(first.decisions[0].reset_after, Duration::from_millis(500));
-    let second = reply.take(&[line(b"a", 1)]).unwrap();
+    let second = reply.take(&[line(b"a", 1)]).unwrap().unwrap();
     assert_eq!(second.decisions[0].retry_after(), Some(Duration::from_millis(250)));
     assert_eq!(second.decisions[0].delay, Duration::from_micros(7));
 }

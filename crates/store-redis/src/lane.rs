@@ -22,8 +22,8 @@ const MAX_ITEMS: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) lines: Lines,
-    /// The caller's instant, where the store decides by it.
-    pub(crate) now: Option<Timestamp>,
+    /// The caller's instant.
+    pub(crate) now: Timestamp,
     pub(crate) reply: oneshot::Sender<Result<Answer, StoreError>>,
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     fn job() -> (Job, Receiver) {
         let (reply, receiver) = oneshot::channel();
-        (Job { lines: Lines::new(), now: None, reply }, receiver)
+        (Job { lines: Lines::new(), now: cupo_core::Timestamp::EPOCH, reply }, receiver)
     }
 
     /// Puts in as many checks; how many tasks that starts, and the ends of the callers.

@@ -31,6 +31,7 @@
 
 mod backoff;
 mod breaker;
+mod calendars;
 mod codec;
 mod connect;
 mod denial_cache;

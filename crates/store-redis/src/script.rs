@@ -17,6 +17,7 @@ macro_rules! script {
         concat!(
             file!("number.lua"),
             file!("fixed_window.lua" as "fixed_window"),
+            file!("ending_window.lua" as "ending_window"),
             file!("sliding_window_log.lua" as "sliding_window_log"),
             file!("sliding_window_counter.lua" as "sliding_window_counter"),
             file!("token_bucket.lua" as "token_bucket"),

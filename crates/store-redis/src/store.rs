@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::codec::{Call, Line, Lines, Reply};
+use crate::codec::{Call, Line, Lines, NOT_UNDERSTOOD, Reply};
 use crate::denial_cache::DenialCache;
 use crate::error::RedisError;
 use crate::lane::{Answer, Bounds, Job, Lane};
@@ -222,7 +222,7 @@ impl Inner {
         }
         let Some(lane) = self.lanes.get(usize::from(slot)) else { return Err(StoreError::Unavailable) };
         let (reply, receiver) = oneshot::channel();
-        let job = Job { lines, now: self.caller_clock(now), reply };
+        let job = Job { lines, now, reply };
         if lane.push(job, self.bounds()) {
             self.runtime.spawn(work(Arc::clone(self), slot));
         }
@@ -251,13 +251,26 @@ impl Inner {
         Ok(())
     }
 
-    /// One call for all of `batch`.
+    /// One call for all of `batch`; and another one, around the instant that the first was told, for checks with a calendar whose
+    /// present window was not sent, because the clocks of this node and of the server are further apart than its windows are long.
     async fn call(&self, slot: u16, batch: Vec<Job>) {
+        let around = batch.first().map_or(Timestamp::EPOCH, |job| job.now);
+        let (unplaced, at) = self.call_around(around, slot, batch).await;
+        if unplaced.is_empty() {
+            return;
+        }
+        for job in self.call_around(at, slot, unplaced).await.0 {
+            let _ = job.reply.send(Err(NOT_UNDERSTOOD));
+        }
+    }
+
+    /// One call for all of `batch`. The jobs that it did not decide since their windows lie elsewhere, and the instant of the server.
+    async fn call_around(&self, around: Timestamp, slot: u16, batch: Vec<Job>) -> (Vec<Job>, Timestamp) {
         count(&self.counters.calls, 1);
         count(&self.counters.called_checks, u64::try_from(batch.len()).unwrap_or(u64::MAX));
         let items = batch.iter().map(|job| job.lines.len()).fold(0, usize::saturating_add);
-        let now = batch.first().and_then(|job| job.now);
-        let call = Call::check(batch.iter().map(|job| &job.lines), now);
+        let now = batch.first().and_then(|job| self.caller_clock(job.now));
+        let call = Call::check(batch.iter().map(|job| &job.lines), around, now);
         let sent = Instant::now();
         let result =
             self.topology.call(slot, &self.scripts.check, &call, sent + self.settings.deadline).await;
@@ -268,16 +281,25 @@ impl Inner {
                 for job in batch {
                     let _ = job.reply.send(Err(error.clone()));
                 }
-                return;
+                return (Vec::new(), around);
             }
         };
         if reply.unreadable > 0 {
             self.report_unreadable(reply.unreadable);
         }
+        let mut unplaced = Vec::new();
         for job in batch {
-            let executed = reply.take(&job.lines);
-            let _ = job.reply.send(executed.map(|executed| Answer { executed, sent, received }));
+            let answer = match reply.take(&job.lines) {
+                Ok(Some(executed)) => Ok(Answer { executed, sent, received }),
+                Ok(None) => {
+                    unplaced.push(job);
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            let _ = job.reply.send(answer);
         }
+        (unplaced, reply.at())
     }
 
     /// Says so in the log, but rarely: a state that is only looked at stays as it is.

@@ -10,11 +10,12 @@ mod pure;
 mod scripts;
 
 use cupo_core::algorithm::{
-    Change, Charge, Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
-    token_bucket,
+    Change, Charge, Params, State, ending_window, fixed_window, leaky_bucket, sliding_window_counter,
+    sliding_window_log, token_bucket,
 };
 use cupo_core::number::{DOMAIN, MAX_INSTANT};
 use cupo_core::{Algorithm, Decision, Limit};
+use cupo_testkit::calendars;
 use cupo_testkit::laws;
 use cupo_testkit::model::Model;
 use cupo_testkit::strategy::{self, Case, Reach};
@@ -45,7 +46,8 @@ fn step(
         ));
     }
     // What another limit has left in a bucket may end outside the domain, and is never asked for its end.
-    let windows = matches!(params, Params::FixedWindow(_) | Params::SlidingWindowCounter(_));
+    let windows =
+        matches!(params, Params::FixedWindow(_) | Params::EndingWindow(_) | Params::SlidingWindowCounter(_));
     if let Some(next) = next.as_ref().filter(|&next| windows || Some(next) != state) {
         let (expires_at, in_lua) = (params.expires_at(next), pure.expires_at(params, next));
         if in_lua.is_some_and(|in_lua| in_lua != expires_at) {
@@ -175,15 +177,29 @@ fn small(algorithm: Algorithm) -> Vec<(Params, Vec<i64>)> {
             Params::LeakyBucket(leaky_bucket::Params { rate: a, period: c, queue: b - 1 })
         }
     };
+    let ending = |count, edges| Params::EndingWindow(ending_window::Params { count, edges });
+    let first = |(a, b, _)| ending(a, ending_window::Edges::FirstRequest { window: b });
+    let of = |count| ending(count, ending_window::Edges::Calendar(calendars::number(0)));
+    let variants: Vec<_> = match algorithm {
+        Algorithm::FixedWindow => {
+            let by_calendar = (0..4).map(|count| (of(count), vec![0, 1, 3, 7, -1, -6]));
+            windows.iter().map(|n| (first(*n), gaps_of(algorithm, n.1))).chain(by_calendar).collect()
+        }
+        _ => Vec::new(),
+    };
     let (numbers, nothing) = match algorithm {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => (buckets, Some((0, 1, 1))),
         _ => (windows, None),
     };
-    let gaps = |(_, b, _): (u64, u64, u64)| match algorithm {
+    numbers.into_iter().chain(nothing).map(|n| (make(n), gaps_of(algorithm, n.1))).chain(variants).collect()
+}
+
+fn gaps_of(algorithm: Algorithm, window: u64) -> Vec<i64> {
+    let window = window.cast_signed();
+    match algorithm {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => vec![0, 1, 4, -1],
-        _ => vec![0, 1, b.cast_signed() - 1, b.cast_signed(), 2 * b.cast_signed(), -1],
-    };
-    numbers.into_iter().chain(nothing).map(|n| (make(n), gaps(n))).collect()
+        _ => vec![0, 1, window - 1, window, 2 * window, -1],
+    }
 }
 
 #[test]
@@ -322,6 +338,10 @@ fn question(limit: &Limit, seeds: [u64; 5]) -> (Option<State>, u64, u64) {
         Params::FixedWindow(p) => {
             let start = start(one, p.window);
             Some(State::FixedWindow(fixed_window::State { start, count: units(two, quota) }))
+        }
+        Params::EndingWindow(p) => {
+            let end = at(one, p.longest());
+            Some(State::EndingWindow(ending_window::State { end, count: units(two, quota) }))
         }
         Params::SlidingWindowLog(p) => {
             let ticks = [at(one, p.window), at(two, p.window), at(three, p.window)];

@@ -11,8 +11,11 @@ mod server;
 
 use core::time::Duration;
 
-use cupo_core::{Charge, Limit, Rate, State};
+use cupo_core::{Calendar, Charge, Limit, Rate, State, Timestamp};
 use server::{Server, tag};
+
+/// Where the histories begin, give or take a second.
+const START: Timestamp = Timestamp::from_micros(1_760_000_000_000_100);
 
 /// Small limits, in both ticks, where windows pass and buckets fill within a few steps.
 fn limits() -> Vec<Limit> {
@@ -21,12 +24,16 @@ fn limits() -> Vec<Limit> {
     for tick in [tick, tick * 1_000] {
         limits.extend([
             Limit::fixed_window(6, tick * 10),
+            Limit::fixed_window_from_first(6, tick * 10),
             Limit::sliding_window_log(9, tick * 12),
             Limit::sliding_window_counter(6, tick * 10),
             Limit::token_bucket(7, Rate::new(2, tick * 5)),
             Limit::leaky_bucket(Rate::new(2, tick * 5), 6),
         ]);
     }
+    // Windows of 5 to 13 ticks.
+    let edges: Vec<u64> = (0..1_000_000).map(|n| 1_760_000_000_000_000 + 9 * n + n % 5).collect();
+    limits.push(Limit::fixed_window_of(6, Box::leak(Box::new(Calendar::from_edges("test", edges).unwrap()))));
     // Too large for microseconds.
     limits.push(Limit::sliding_window_counter(2_000_000, Duration::from_secs(8_640)));
     limits.push(Limit::token_bucket(2_000_000, Rate::new(1_999_993, Duration::from_secs(8_640))));
@@ -39,14 +46,14 @@ fn what_is_given_back_is_what_core_gives_back() {
     for (seed, limit) in limits().into_iter().enumerate() {
         let mut random = fastrand::Rng::with_seed(u64::try_from(seed).unwrap());
         let resolution = limit.resolution();
-        let scale = u64::try_from(limit.window().as_micros()).unwrap().div_ceil(12).max(1);
+        let scale = u64::try_from(limit.window_at(START).as_micros()).unwrap().div_ceil(12).max(1);
         for round in 0..12 {
             server.redis.flush();
             let mut now = 1_760_000_000_000_000 + random.u64(0..1_000_000);
             let (mut state, mut charges): (Option<State>, Vec<Charge<u64>>) = (None, Vec::new());
             for step in 0..60 {
                 now += random.u64(0..3) * scale * u64::from(random.bool());
-                let tick = resolution.tick(cupo_core::Timestamp::from_micros(now));
+                let tick = resolution.tick(Timestamp::from_micros(now));
                 let context = format!("{limit}, round {round}, step {step}");
                 if random.u8(0..3) > 0 || charges.is_empty() {
                     let cost = random.u64(1..4);

@@ -147,7 +147,7 @@ fn real_time(server: &Server) {
 #[test]
 fn every_key_goes_when_its_state_is_at_rest() {
     let limits = ordinary();
-    assert_eq!(limits.iter().filter(|limit| tag(limit) >= 24).count(), 5);
+    assert_eq!(limits.iter().filter(|limit| tag(limit) >= 24).count(), 6);
     real_time(&Server::start());
 }
 

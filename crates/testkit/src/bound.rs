@@ -1,6 +1,7 @@
 //! What each algorithm promises about the whole: its stated bound on the units admitted in an interval.
 
 use cupo_core::Params;
+use cupo_core::algorithm::ending_window::Edges;
 
 use crate::model::definition::quota;
 
@@ -13,6 +14,14 @@ pub fn units_within(params: &Params, span: u64) -> i128 {
     match params {
         // L in each window that the interval touches.
         Params::FixedWindow(p) => i128::from(p.count) * windows(p.window),
+        // No two windows begin closer to each other than the shortest is long.
+        Params::EndingWindow(p) => {
+            i128::from(p.count)
+                * windows(match p.edges {
+                    Edges::FirstRequest { window } => window,
+                    Edges::Calendar(calendar) => calendar.shortest(),
+                })
+        }
         // The same; within W the window before weighs what the time that has passed leaves of it.
         Params::SlidingWindowCounter(p) => {
             let (count, window) = (i128::from(p.count), i128::from(p.window));
@@ -29,13 +38,17 @@ pub fn units_within(params: &Params, span: u64) -> i128 {
     }
 }
 
-/// The most units that may be admitted in one window aligned to the epoch, and the window's length, for the
-/// algorithms that promise one.
+/// The most units that may be admitted in the window that `tick` lies in, and the window's start, for the algorithms whose
+/// windows begin at set times.
 #[must_use]
-pub fn units_of_window(params: &Params) -> Option<(i128, u64)> {
+pub fn units_of_window(params: &Params, tick: u64) -> Option<(i128, u64)> {
     match params {
-        Params::FixedWindow(p) => Some((i128::from(p.count), p.window)),
-        Params::SlidingWindowCounter(p) => Some((i128::from(p.count), p.window)),
+        Params::FixedWindow(p) => Some((i128::from(p.count), tick - tick % p.window)),
+        Params::SlidingWindowCounter(p) => Some((i128::from(p.count), tick - tick % p.window)),
+        Params::EndingWindow(p) => match p.edges {
+            Edges::Calendar(calendar) => Some((i128::from(p.count), calendar.window(tick).0)),
+            Edges::FirstRequest { .. } => None,
+        },
         _ => None,
     }
 }
@@ -58,6 +71,7 @@ pub fn releases_fit(params: &Params, requests: u64, span: u64) -> bool {
 pub fn longest_wait(params: &Params) -> u64 {
     let (count, per) = match params {
         Params::FixedWindow(p) => return p.window,
+        Params::EndingWindow(p) => return p.longest(),
         Params::SlidingWindowLog(p) => return p.window,
         Params::SlidingWindowCounter(p) => return 2 * p.window,
         Params::TokenBucket(p) => (quota(params) * i128::from(p.period), i128::from(p.refill)),

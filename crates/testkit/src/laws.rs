@@ -232,8 +232,9 @@ fn within_bound(limit: &Limit, admitted: &[(u64, Step, Decision<u64>)]) -> Resul
             units += i128::from(step.cost);
             let most = bound::units_within(params, to - from);
             hold!(8, units <= most, "{units} units from {from} to {to}, at most {most} are allowed");
-            if let Some((most, window)) = bound::units_of_window(params)
-                && from / window == to / window
+            if let (Some((most, window)), Some((_, other))) =
+                (bound::units_of_window(params, *from), bound::units_of_window(params, *to))
+                && window == other
             {
                 in_window += i128::from(step.cost);
                 hold!(8, in_window <= most, "{in_window} units in the window of {from} and {to}");

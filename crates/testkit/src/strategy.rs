@@ -11,6 +11,7 @@ use proptest::strategy::{BoxedStrategy, Union};
 use proptest::test_runner::Config;
 
 use crate::bound::longest_wait;
+use crate::calendars;
 use crate::walk::{Move, Step, Units, Walk};
 
 /// A limit and what is asked of it.
@@ -77,7 +78,15 @@ pub fn limit(algorithm: Algorithm) -> BoxedStrategy<Limit> {
 fn make(algorithm: Algorithm, (units, period, other): (u64, u64, u64)) -> Option<Limit> {
     let period = micros(period);
     match algorithm {
-        Algorithm::FixedWindow => Limit::fixed_window(units, period),
+        // Half of them begin at the epoch, a quarter with a request, and a quarter by a calendar.
+        Algorithm::FixedWindow => match other % 4 {
+            2 => Limit::fixed_window_from_first(units, period),
+            3 => Limit::fixed_window_of(
+                units,
+                calendars::number(usize::try_from(period.as_micros() % 97).ok()?),
+            ),
+            _ => Limit::fixed_window(units, period),
+        },
         Algorithm::SlidingWindowLog => Limit::sliding_window_log(units, period),
         Algorithm::SlidingWindowCounter => Limit::sliding_window_counter(units, period),
         Algorithm::TokenBucket => Limit::token_bucket(units, Rate::new(other, period)),
@@ -96,9 +105,21 @@ pub fn edges(algorithm: Algorithm) -> Vec<Limit> {
     let longest = (1 << 51) - 1;
     let millis = 2_251_799_814_000_000;
     let numbers: &[(u64, u64, u64)] = match algorithm {
-        Algorithm::FixedWindow | Algorithm::SlidingWindowLog => {
+        Algorithm::SlidingWindowLog => {
             &[((1 << 53) - 1, longest, 0), ((1 << 53) - 1, 1, 0), (3, millis, 0), (0, longest, 0), (1, 1, 0)]
         }
+        Algorithm::FixedWindow => &[
+            ((1 << 53) - 1, longest, 0),
+            ((1 << 53) - 1, 1, 0),
+            (3, millis, 0),
+            (0, longest, 0),
+            (1, 1, 0),
+            ((1 << 53) - 1, longest, 2),
+            (3, millis, 2),
+            (1, 1, 2),
+            ((1 << 53) - 1, 5, 3),
+            (0, 0, 3),
+        ],
         Algorithm::SlidingWindowCounter => &[
             (3, longest, 0),
             ((1 << 53) - 2, 1, 0),

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::{Decision, Limit, Params, Rate, Resolution, State, Timestamp, Verdict};
 
 /// One limit on one key that nobody else uses. Instants and spans are in ticks of the limit.
@@ -109,6 +110,10 @@ pub fn limit_of(params: &Params) -> Limit {
         let span = |ticks| resolution.span(ticks);
         let limit = match *params {
             Params::FixedWindow(p) => Limit::fixed_window(p.count, span(p.window)),
+            Params::EndingWindow(p) => match p.edges {
+                Edges::FirstRequest { window } => Limit::fixed_window_from_first(p.count, span(window)),
+                Edges::Calendar(calendar) => Limit::fixed_window_of(p.count, calendar),
+            },
             Params::SlidingWindowLog(p) => Limit::sliding_window_log(p.count, span(p.window)),
             Params::SlidingWindowCounter(p) => Limit::sliding_window_counter(p.count, span(p.window)),
             Params::TokenBucket(p) => Limit::token_bucket(p.capacity, Rate::new(p.refill, span(p.period))),

@@ -1,6 +1,7 @@
 //! Histories: requests at ticks, and the moves that lead to the interesting ones.
 
 use cupo_core::Params;
+use cupo_core::algorithm::ending_window::Edges;
 
 use crate::bound::longest_wait;
 use crate::model::Model;
@@ -76,15 +77,12 @@ impl Walk {
     pub fn go(&mut self, by: Move, units: Units) -> Step {
         let params = *self.model.params();
         let span = longest_wait(&params);
-        let window = window(&params);
         let quota = self.model.decide(self.now, 0).limit;
         let off = |tick: u64, ticks: i8| tick.saturating_add_signed(i64::from(ticks));
         let now = match by {
             Move::Stay => self.now,
             Move::Ticks(ticks) => self.now.saturating_add(ticks),
-            Move::Edge(windows, ticks) => {
-                off((self.now / window + windows + 1).saturating_mul(window), ticks)
-            }
+            Move::Edge(windows, ticks) => off(edge(&params, self.now, windows), ticks),
             Move::Idle(times) => self.now.saturating_add(span.saturating_mul(times)),
             Move::Retry(ticks) => off(self.retry, ticks),
             Move::Reset(ticks) => off(self.reset, ticks),
@@ -109,10 +107,22 @@ impl Walk {
     }
 }
 
+/// The edge after so many others that come after `now`.
+fn edge(params: &Params, now: u64, windows: u64) -> u64 {
+    if let Params::EndingWindow(p) = params
+        && let Edges::Calendar(calendar) = p.edges
+    {
+        return (0..=windows).fold(now, |at, _| calendar.window(at).1);
+    }
+    let window = window(params);
+    (now / window + windows + 1).saturating_mul(window)
+}
+
 /// The distance of the edges that a walk looks for.
 fn window(params: &Params) -> u64 {
     match params {
         Params::FixedWindow(p) => p.window,
+        Params::EndingWindow(p) => p.longest(),
         Params::SlidingWindowLog(p) => p.window,
         Params::SlidingWindowCounter(p) => p.window,
         Params::TokenBucket(p) => p.period.div_ceil(p.refill.max(1)),

@@ -1,4 +1,5 @@
 //! The five algorithms: pure functions from parameters, state, instant and cost to a decision and a change of state.
+//! [`ending_window`] is a variant of [`fixed_window`].
 //!
 //! Each file holds one algorithm: its `Params` and `State`, `decide` and `expires_at`. None knows a clock, a key, a
 //! store, a log or a metric. All numbers are whole ticks and units inside the domain of [`crate::number`], which
@@ -7,6 +8,7 @@
 
 #![deny(clippy::arithmetic_side_effects)]
 
+pub mod ending_window;
 pub mod fixed_window;
 pub mod leaky_bucket;
 pub mod sliding_window_counter;
@@ -72,6 +74,8 @@ impl fmt::Display for Algorithm {
 pub enum Params {
     /// See [`fixed_window`].
     FixedWindow(fixed_window::Params),
+    /// See [`ending_window`].
+    EndingWindow(ending_window::Params),
     /// See [`sliding_window_log`].
     SlidingWindowLog(sliding_window_log::Params),
     /// See [`sliding_window_counter`].
@@ -87,6 +91,8 @@ pub enum Params {
 pub enum State {
     /// See [`fixed_window`].
     FixedWindow(fixed_window::State),
+    /// See [`ending_window`].
+    EndingWindow(ending_window::State),
     /// See [`sliding_window_log`].
     SlidingWindowLog(sliding_window_log::State),
     /// See [`sliding_window_counter`].
@@ -104,6 +110,8 @@ pub enum Change {
     Keep,
     /// The state becomes this one.
     FixedWindow(fixed_window::State),
+    /// The state becomes this one.
+    EndingWindow(ending_window::State),
     /// The state becomes this one.
     SlidingWindowCounter(sliding_window_counter::State),
     /// The state becomes this one.
@@ -133,7 +141,7 @@ impl Params {
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         match self {
-            Self::FixedWindow(_) => Algorithm::FixedWindow,
+            Self::FixedWindow(_) | Self::EndingWindow(_) => Algorithm::FixedWindow,
             Self::SlidingWindowLog(_) => Algorithm::SlidingWindowLog,
             Self::SlidingWindowCounter(_) => Algorithm::SlidingWindowCounter,
             Self::TokenBucket(_) => Algorithm::TokenBucket,
@@ -149,6 +157,10 @@ impl Params {
                 wrap(fixed_window::decide(p, Some(s), now, cost))
             }
             (Self::FixedWindow(p), _) => wrap(fixed_window::decide(p, None, now, cost)),
+            (Self::EndingWindow(p), Some(State::EndingWindow(s))) => {
+                wrap(ending_window::decide(p, Some(s), now, cost))
+            }
+            (Self::EndingWindow(p), _) => wrap(ending_window::decide(p, None, now, cost)),
             (Self::SlidingWindowLog(p), Some(State::SlidingWindowLog(s))) => {
                 wrap(sliding_window_log::decide(p, Some(s), now, cost))
             }
@@ -177,6 +189,9 @@ impl Params {
             (Self::FixedWindow(p), Some(State::FixedWindow(s))) => {
                 fixed_window::refund(p, s, cost, at).map(Into::into)
             }
+            (Self::EndingWindow(_), Some(State::EndingWindow(s))) => {
+                ending_window::refund(s, cost, end).map(Into::into)
+            }
             (Self::SlidingWindowCounter(p), Some(State::SlidingWindowCounter(s))) => {
                 sliding_window_counter::refund(p, s, cost, at).map(Into::into)
             }
@@ -199,6 +214,7 @@ impl Params {
     pub fn expires_at(&self, state: &State) -> u64 {
         match (self, state) {
             (Self::FixedWindow(p), State::FixedWindow(s)) => fixed_window::expires_at(p, s),
+            (Self::EndingWindow(_), State::EndingWindow(s)) => ending_window::expires_at(s),
             (Self::SlidingWindowLog(p), State::SlidingWindowLog(s)) => sliding_window_log::expires_at(p, s),
             (Self::SlidingWindowCounter(p), State::SlidingWindowCounter(s)) => {
                 sliding_window_counter::expires_at(p, s)
@@ -214,6 +230,7 @@ impl Params {
         *state = Some(match change {
             Change::Keep => return,
             Change::FixedWindow(s) => State::FixedWindow(s),
+            Change::EndingWindow(s) => State::EndingWindow(s),
             Change::SlidingWindowCounter(s) => State::SlidingWindowCounter(s),
             Change::TokenBucket(s) => State::TokenBucket(s),
             Change::LeakyBucket(s) => State::LeakyBucket(s),
@@ -250,6 +267,7 @@ macro_rules! change_from {
 }
 change_from!(
     FixedWindow(fixed_window::State),
+    EndingWindow(ending_window::State),
     SlidingWindowCounter(sliding_window_counter::State),
     TokenBucket(token_bucket::State),
     LeakyBucket(leaky_bucket::State),

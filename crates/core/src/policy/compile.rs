@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
+use sha2::{Digest as _, Sha256};
+
 use super::conditions::Conditions;
 use super::error::{PolicyError, PolicyErrors, Problem};
 use super::exemption::Exemptions;
 use super::index::Index;
 use super::request::Needs;
 use super::{Action, OnMissing, OnStoreError, Policy, PolicySource, Rule, RuleSource, STATUS_RULE, Trust};
+use crate::algorithm::ending_window::Edges;
 use crate::algorithm::{Algorithm, Params};
 use crate::key::{Key, KeySpec, Kind};
 use crate::limit::Limit;
@@ -145,6 +148,7 @@ fn prefix(rule: &RuleSource) -> Key {
     let parts = match rule.limit.params() {
         Params::TokenBucket(p) => p.period,
         Params::LeakyBucket(p) => p.period,
+        Params::EndingWindow(p) => return prefix_of_edges(rule, ticks, p.edges),
         Params::FixedWindow(_) | Params::SlidingWindowLog(_) | Params::SlidingWindowCounter(_) => 0,
     };
     let parts = parts.to_le_bytes();
@@ -161,6 +165,19 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Whether `name` is a header's, in lower case.
 pub(super) fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase())
+}
+
+/// A window that is kept by its end goes on to that end: under other edges it would lock its key out until then, so it gets
+/// other keys too.
+fn prefix_of_edges(rule: &RuleSource, ticks: u8, edges: Edges) -> Key {
+    let mut hash = Sha256::new();
+    match edges {
+        Edges::FirstRequest { window } => hash.update(window.to_le_bytes()),
+        Edges::Calendar(calendar) => hash.update(calendar.name()),
+    }
+    // Four bytes tell the edges of one rule's past from each other.
+    let hash = hash.finalize();
+    Key::builder(&rule.name).part(ticks, "", hash.get(..4).unwrap_or_default()).build()
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).

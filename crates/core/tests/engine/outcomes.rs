@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cupo_core::{Action, Limit, Policy, PolicySource, Problem, Rate, RuleSource, Verdict};
+use cupo_core::{Action, Calendar, Limit, Policy, PolicySource, Problem, Rate, RuleSource, Verdict};
 
 use crate::support::{Ask, MINUTE, engine, key, passes, policy, ready, rule, shaped};
 
@@ -155,6 +155,27 @@ fn a_bucket_at_another_rate_is_not_misread() {
         left.push(ready(engine.decide(&Ask::default())).unwrap().binding().unwrap().decision.remaining);
     }
     assert_eq!(left, [4, 4, 3], "each rate has its own bucket, and the first is still there");
+}
+
+/// A window that goes on to the end of the month would lock out a client whose rule is now by the day.
+#[test]
+fn a_window_by_other_edges_is_not_misread() {
+    let hour = 3_600_000_000;
+    let calendar = |name: &str, hours: u64| {
+        let edges = (1..1_000_000 / hours).map(|n| n * hours * hour);
+        &*Box::leak(Box::new(Calendar::from_edges(name, edges).unwrap()))
+    };
+    let of = |count, calendar| Limit::fixed_window_of(count, calendar).unwrap();
+    let first = |hours| Limit::fixed_window_from_first(5, MINUTE * 60 * hours).unwrap();
+    let (month, day) = (calendar("month", 720), calendar("day", 24));
+    let (engine, _) = engine([rule("other", &["global"], 1)]);
+    let mut left = Vec::new();
+    let aligned = Limit::fixed_window(5, MINUTE).unwrap();
+    for limit in [of(5, month), of(5, day), first(720), first(24), aligned, of(5, month), of(7, month)] {
+        engine.swap_policy(policy([RuleSource::new("same", key(&["global"]), limit)]));
+        left.push(ready(engine.decide(&Ask::default())).unwrap().binding().unwrap().decision.remaining);
+    }
+    assert_eq!(left, [4, 4, 4, 4, 4, 3, 4], "the same edges are the same counter, whatever the count");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn write(facts: &Facts<'_>, values: &mut Values) {
     list(facts, values, |values, ruling| {
         values.text(";q=");
         values.number(seconds::cap_units(ruling.decision.limit));
-        let window = seconds::ceil(ruling.limit.window());
+        let window = seconds::ceil(ruling.limit.window_at(facts.outcome.at()));
         // Zero is no window; a bucket that never fills has none.
         if window > 0 {
             values.text(";w=");

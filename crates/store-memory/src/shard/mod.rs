@@ -336,6 +336,7 @@ fn put(slot: &mut Slot, limit: &Limit, change: &Change, decision: Option<&Decisi
     match *change {
         Change::Keep | Change::SlidingWindowLog(_) | Change::SlidingWindowLogRefund(_) => false,
         Change::FixedWindow(s) => put_state(slot, limit, &State::FixedWindow(s), None),
+        Change::EndingWindow(s) => put_state(slot, limit, &State::EndingWindow(s), None),
         Change::SlidingWindowCounter(s) => put_state(slot, limit, &State::SlidingWindowCounter(s), None),
         Change::TokenBucket(s) => {
             put_state(slot, limit, &State::TokenBucket(s), decision.map(|d| (s.at, d.reset_after)))

@@ -1,7 +1,8 @@
 //! The functions that decide, under an embedded Lua 5.1.
 
 use cupo_core::algorithm::{
-    Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+    Params, State, ending_window, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
+    token_bucket,
 };
 use cupo_core::number::DOMAIN;
 use cupo_core::{Decision, Verdict};
@@ -14,6 +15,7 @@ use crate::scripts;
 const EXPORTS: &str = "
 local functions = {}
 functions.fixed_window_decide, functions.fixed_window_expires_at, functions.fixed_window_refund = fixed_window()
+functions.ending_window_decide, functions.ending_window_expires_at, functions.ending_window_refund = ending_window()
 functions.sliding_window_log_decide = sliding_window_log()
 functions.sliding_window_counter_decide, functions.sliding_window_counter_expires_at, functions.sliding_window_counter_refund =
   sliding_window_counter()
@@ -76,15 +78,22 @@ impl Pure {
         let [a, b, c] = numbers(params);
         let (one, two, three) = match state {
             Some(State::FixedWindow(s)) => (Some(s.start), Some(s.count), None),
+            Some(State::EndingWindow(s)) => (Some(s.end), Some(s.count), None),
             Some(State::SlidingWindowCounter(s)) => (Some(s.start), Some(s.previous), Some(s.current)),
             Some(State::TokenBucket(s)) => (Some(s.level), Some(s.at), None),
             Some(State::LeakyBucket(s)) => (Some(s.backlog), Some(s.at), None),
             Some(State::SlidingWindowLog(_)) => panic!("the shell lets no log through"),
             None => (None, None, None),
         };
+        // What a window that is open does not ask for.
+        let finish = match params {
+            Params::EndingWindow(p) if one.is_none_or(|seen| seen <= now) => Some(p.end(now)),
+            _ => None,
+        };
         let (now, cost) = (Some(now), Some(cost));
         let (name, arguments): (_, &[_]) = match params {
             Params::FixedWindow(_) => ("fixed_window_decide", &[a, b, one, two, now, cost]),
+            Params::EndingWindow(_) => ("ending_window_decide", &[a, b, finish, one, two, now, cost]),
             Params::SlidingWindowCounter(_) => {
                 ("sliding_window_counter_decide", &[a, b, one, two, three, now, cost])
             }
@@ -97,6 +106,7 @@ impl Pure {
             let two = two.unwrap();
             match params {
                 Params::FixedWindow(_) => State::FixedWindow(fixed_window::State { start: one, count: two }),
+                Params::EndingWindow(_) => State::EndingWindow(ending_window::State { end: one, count: two }),
                 Params::SlidingWindowCounter(_) => {
                     let current = three.unwrap();
                     State::SlidingWindowCounter(sliding_window_counter::State {
@@ -152,6 +162,7 @@ impl Pure {
         let [a, b, c] = numbers(params);
         let (name, arguments): (_, &[_]) = match state {
             State::FixedWindow(s) => ("fixed_window_expires_at", &[a, b, Some(s.start), Some(s.count)]),
+            State::EndingWindow(s) => ("ending_window_expires_at", &[Some(s.end), Some(s.count)]),
             State::SlidingWindowCounter(s) => {
                 let [start, previous, current] = [s.start, s.previous, s.current].map(Some);
                 ("sliding_window_counter_expires_at", &[a, b, start, previous, current])
@@ -187,6 +198,7 @@ fn number(n: Option<u64>) -> Value {
 fn numbers(params: &Params) -> [Option<u64>; 3] {
     match params {
         Params::FixedWindow(p) => [p.count, p.window, 0],
+        Params::EndingWindow(p) => [p.count, p.longest(), 0],
         Params::SlidingWindowLog(p) => [p.count, p.window, 0],
         Params::SlidingWindowCounter(p) => [p.count, p.window, 0],
         Params::TokenBucket(p) => [p.capacity, p.refill, p.period],

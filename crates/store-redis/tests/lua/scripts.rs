@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 /// The files that decide: no I/O, no keys, no clock.
-pub(crate) const PURE: [&str; 6] = [
+pub(crate) const PURE: [&str; 7] = [
     "number",
     "fixed_window",
+    "ending_window",
     "sliding_window_log",
     "sliding_window_counter",
     "token_bucket",

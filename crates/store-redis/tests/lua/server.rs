@@ -2,11 +2,14 @@
 
 use core::time::Duration;
 
+use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::algorithm::{
-    Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+    Params, State, ending_window, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
+    token_bucket,
 };
 use cupo_core::number::DOMAIN;
 use cupo_core::{Charge, Decision, Limit, Rate, Resolution, Verdict};
+use cupo_testkit::calendars;
 use cupo_testkit::redis::{RedisServer, Reply};
 
 use crate::scripts;
@@ -53,16 +56,24 @@ impl Server {
 
     /// Executes checks at a virtual instant, or at the server's own.
     pub(crate) fn call(&self, checks: &[Vec<Item>], now: Option<u64>) -> Answer {
-        let (keys, packed) = pack(checks);
+        let (keys, packed, edges) = pack(checks, || now.unwrap_or_else(|| self.time()));
         let now = now.map(|now| now.to_string());
         let sha = if now.is_some() { &self.virtual_check } else { &self.real_check };
         let count = keys.len().to_string();
         let mut words = vec![b"EVALSHA", sha.as_slice(), count.as_bytes()];
         words.extend(keys.iter().map(Vec::as_slice));
         words.push(&packed);
+        words.extend((!edges.is_empty()).then_some(edges.as_slice()));
         words.extend(now.as_ref().map(String::as_bytes));
         let reply = self.redis.command(&words);
         unpack(checks, reply.bytes())
+    }
+
+    /// The server's clock in microseconds.
+    fn time(&self) -> u64 {
+        let reply = self.redis.command(&["TIME"]);
+        let [seconds, micros] = [0, 1].map(|i| reply.array()[i].text().parse::<u64>().unwrap());
+        seconds * 1_000_000 + micros
     }
 
     /// One item in a check of its own.
@@ -112,6 +123,7 @@ pub(crate) fn tag(limit: &Limit) -> u8 {
         Params::SlidingWindowCounter(_) => 3,
         Params::TokenBucket(_) => 4,
         Params::LeakyBucket(_) => 5,
+        Params::EndingWindow(_) => 6,
     };
     16 + algorithm + if limit.resolution() == Resolution::Millis { 8 } else { 0 }
 }
@@ -119,6 +131,7 @@ pub(crate) fn tag(limit: &Limit) -> u8 {
 fn numbers(params: &Params) -> [u64; 3] {
     match params {
         Params::FixedWindow(p) => [p.count, p.window, 0],
+        Params::EndingWindow(p) => [p.count, p.longest(), 0],
         Params::SlidingWindowLog(p) => [p.count, p.window, 0],
         Params::SlidingWindowCounter(p) => [p.count, p.window, 0],
         Params::TokenBucket(p) => [p.capacity, p.refill, p.period],
@@ -126,7 +139,7 @@ fn numbers(params: &Params) -> [u64; 3] {
     }
 }
 
-/// One limit of each algorithm in microseconds, then one in milliseconds.
+/// One limit of each algorithm in microseconds, then one in milliseconds, then the variants.
 pub(crate) fn ordinary() -> Vec<Limit> {
     let second = Duration::from_secs(1);
     let day = Duration::from_hours(24);
@@ -142,6 +155,9 @@ pub(crate) fn ordinary() -> Vec<Limit> {
         Limit::sliding_window_counter(much, day).unwrap(),
         Limit::token_bucket(much, Rate::new(7, day)).unwrap(),
         Limit::leaky_bucket(Rate::new(7, day), much).unwrap(),
+        Limit::fixed_window_from_first(10, 3 * second).unwrap(),
+        Limit::fixed_window_of(10, calendars::number(3)).unwrap(),
+        Limit::fixed_window_from_first(10, Duration::from_millis(1 << 42)).unwrap(),
     ]
 }
 
@@ -150,8 +166,9 @@ pub(crate) fn seven(n: u64) -> [u8; 7] {
     n.to_be_bytes()[1..].try_into().unwrap()
 }
 
-fn pack(checks: &[Vec<Item>]) -> (Vec<Vec<u8>>, Vec<u8>) {
-    let (mut keys, mut packed) = (Vec::new(), Vec::new());
+/// Keys, items, and the edges of calendars: the window of `around` and its neighbours, for each item by itself.
+fn pack(checks: &[Vec<Item>], around: impl Fn() -> u64) -> (Vec<Vec<u8>>, Vec<u8>, Vec<u8>) {
+    let (mut keys, mut packed, mut edges) = (Vec::new(), Vec::new(), Vec::new());
     for items in checks {
         packed.extend(u16::try_from(items.len()).unwrap().to_be_bytes());
         for item in items {
@@ -161,11 +178,20 @@ fn pack(checks: &[Vec<Item>]) -> (Vec<Vec<u8>>, Vec<u8>) {
             });
             packed.extend(u16::try_from(index + 1).unwrap().to_be_bytes());
             packed.push(tag(&item.limit));
-            packed.extend(numbers(item.limit.params()).iter().flat_map(|&n| seven(n)));
+            let mut numbers = numbers(item.limit.params());
+            if let Params::EndingWindow(ending_window::Params { edges: Edges::Calendar(calendar), .. }) =
+                item.limit.params()
+            {
+                numbers[2] = edges.len() as u64 + 1;
+                let (start, end) = calendar.window(around());
+                let (before, after) = (calendar.window(start.saturating_sub(1)).0, calendar.window(end).1);
+                edges.extend([before, start, end, after].into_iter().flat_map(seven));
+            }
+            packed.extend(numbers.into_iter().flat_map(seven));
             packed.extend(seven(item.cost.min(DOMAIN)));
         }
     }
-    (keys, packed)
+    (keys, packed, edges)
 }
 
 fn wide(bytes: &[u8]) -> u64 {
@@ -202,6 +228,7 @@ fn string_state(bytes: &[u8]) -> (u8, State) {
     };
     let state = match (bytes[0] % 8, &numbers[..]) {
         (1, &[count, start]) => State::FixedWindow(fixed_window::State { start, count }),
+        (6, &[count, end]) => State::EndingWindow(ending_window::State { end, count }),
         (3, &[start, previous, current]) => {
             State::SlidingWindowCounter(sliding_window_counter::State { start, previous, current })
         }

@@ -10,6 +10,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::{TestCaseError, TestRunner};
 
 use super::{Setup, check_of, execute};
+use crate::calendars;
 use crate::model::Model;
 use crate::strategy;
 use crate::subject::in_ticks;
@@ -20,8 +21,11 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// How far the clock moves, and what is asked then.
 type Jump = (i64, Vec<(Index, u64)>);
 
-/// A limit of every algorithm, with a quota of 5.
-pub(super) fn limits() -> [Limit; 5] {
+/// How many limits are tried together.
+const LIMITS: usize = 7;
+
+/// A limit of every algorithm and variant, with a quota of 5.
+pub(super) fn limits() -> [Limit; LIMITS] {
     let rate = Rate::new(5, MINUTE);
     [
         Limit::fixed_window(5, MINUTE),
@@ -29,6 +33,8 @@ pub(super) fn limits() -> [Limit; 5] {
         Limit::sliding_window_counter(5, MINUTE),
         Limit::token_bucket(5, rate),
         Limit::leaky_bucket(rate, 4),
+        Limit::fixed_window_from_first(5, MINUTE),
+        Limit::fixed_window_of(5, calendars::number(3)),
     ]
     .map(|limit| limit.expect("an ordinary limit"))
 }
@@ -79,7 +85,7 @@ pub fn a_denial_charges_no_item<S: Setup>(setup: &S) {
         for (place, _) in limits().iter().enumerate() {
             let mut models = limits().map(Modelled::new);
             let store = setup.store();
-            let costs = [[3; 5], [1; 5], [1; 5], [1; 5]];
+            let costs = [[3; LIMITS], [1; LIMITS], [1; LIMITS], [1; LIMITS]];
             for (step, mut costs) in costs.into_iter().enumerate() {
                 if step % 2 == 1 {
                     costs[place] = too_much;
@@ -101,18 +107,25 @@ pub fn a_denial_charges_no_item<S: Setup>(setup: &S) {
 
 /// A check in another order gives the same decisions in that order, and leaves the same behind.
 pub fn the_order_of_items_changes_nothing<S: Setup>(setup: &S) {
-    let check = |order: &[usize], costs: [u64; 5]| {
+    let check = |order: &[usize], costs: [u64; LIMITS]| {
         check_of(order.iter().map(|&n| (u64::try_from(n).unwrap(), limits()[n], costs[n])))
     };
-    let forwards = [0, 1, 2, 3, 4];
+    let forwards = [0, 1, 2, 3, 4, 5, 6];
     let (one, other) = (setup.store(), setup.store());
-    for turn in 0..5 {
+    for turn in 0..LIMITS {
         let mut order = forwards;
         order.rotate_left(turn);
         if turn % 2 == 0 {
             order.reverse();
         }
-        for costs in [[1; 5], [9, 1, 1, 1, 1], [1, 1, 9, 1, 1], [1, 1, 1, 1, 9], [0; 5]] {
+        let denied_at = |place| {
+            let mut costs = [1; LIMITS];
+            costs[place] = 9;
+            costs
+        };
+        for costs in
+            [[1; LIMITS], denied_at(0), denied_at(2), denied_at(4), denied_at(5), denied_at(6), [0; LIMITS]]
+        {
             let straight = execute(setup, &one, &check(&forwards, costs), NOW);
             let turned = execute(setup, &other, &check(&order, costs), NOW);
             let again: Vec<_> = order.iter().map(|&n| straight.decisions[n]).collect();

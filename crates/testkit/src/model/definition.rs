@@ -1,16 +1,20 @@
 //! The five algorithms by definition: functions of the whole list of admitted requests.
 
+use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::algorithm::{
-    Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+    Params, State, ending_window, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
+    token_bucket,
 };
 
 use super::Entry;
+use crate::calendars;
 
 /// The most units that can be held at once.
 #[must_use]
 pub fn quota(params: &Params) -> i128 {
     match params {
         Params::FixedWindow(p) => i128::from(p.count),
+        Params::EndingWindow(p) => i128::from(p.count),
         Params::SlidingWindowLog(p) => i128::from(p.count),
         Params::SlidingWindowCounter(p) => i128::from(p.count),
         Params::TokenBucket(p) => i128::from(p.capacity),
@@ -30,6 +34,10 @@ pub fn fits(params: &Params, history: &[Entry], at: i128, cost: i128) -> bool {
             // What was admitted in the window that `at` lies in.
             let window = i128::from(p.window);
             units(&|entry| entry.at / window == at / window) + cost <= i128::from(p.count)
+        }
+        Params::EndingWindow(p) => {
+            let used = open_window(p, history).filter(|(end, _)| at < *end).map_or(0, |(_, used)| used);
+            used + cost <= i128::from(p.count)
         }
         Params::SlidingWindowLog(p) => {
             // What is younger than the window; an entry of age exactly W is gone.
@@ -62,16 +70,68 @@ pub fn delay(params: &Params, history: &[Entry], at: i128) -> i128 {
     (wait + rate - 1) / rate
 }
 
-/// What a state remembers of the clock after an admission at `at`.
+/// What a state remembers of the clock once `history` was admitted, the last of it at `at`.
 #[must_use]
-pub fn remembered(params: &Params, at: i128) -> i128 {
+pub fn remembered(params: &Params, history: &[Entry], at: i128) -> i128 {
     match params {
+        // The end of the window, before which the longest wait begins.
+        Params::EndingWindow(p) => {
+            open_window(p, history).map_or(0, |(end, _)| end) - i128::from(longest_window(p))
+        }
         Params::FixedWindow(fixed_window::Params { window, .. })
         | Params::SlidingWindowCounter(sliding_window_counter::Params { window, .. }) => {
             at - at % i128::from(*window)
         }
         _ => at,
     }
+}
+
+/// The end of the window that was opened last, and the units that fell in it: every request falls in the window that is open,
+/// or opens one.
+fn open_window(params: &ending_window::Params, history: &[Entry]) -> Option<(i128, i128)> {
+    let mut open: Option<(i128, i128)> = None;
+    for entry in history {
+        open = Some(match open {
+            Some((end, used)) if entry.at < end => (end, used + entry.cost),
+            _ => (end_of_window(params, entry.at), entry.cost),
+        });
+    }
+    open
+}
+
+/// The end of a window that is opened at `at`: the next edge of the list.
+fn end_of_window(params: &ending_window::Params, at: i128) -> i128 {
+    match params.edges {
+        Edges::FirstRequest { window } => at + i128::from(window),
+        Edges::Calendar(calendar) => {
+            let edges = calendars::edges(calendar);
+            let next = edges.get(edges.partition_point(|edge| i128::from(*edge) <= at));
+            next.map_or_else(
+                || {
+                    let (last, length) = last_window(edges);
+                    last + ((at - last) / length + 1) * length
+                },
+                |edge| i128::from(*edge),
+            )
+        }
+    }
+}
+
+fn longest_window(params: &ending_window::Params) -> u64 {
+    match params.edges {
+        Edges::FirstRequest { window } => window,
+        Edges::Calendar(calendar) => {
+            let edges = calendars::edges(calendar);
+            let lengths = edges.windows(2).map(|pair| pair[1] - pair[0]);
+            lengths.chain([edges[0]]).max().unwrap()
+        }
+    }
+}
+
+/// The last edge, and the length of the window before it, which goes on for ever.
+fn last_window(edges: &[u64]) -> (i128, i128) {
+    let [.., before, last] = *edges else { panic!("two edges at least") };
+    (i128::from(last), i128::from(last - before))
 }
 
 /// The level of a token bucket at `at`, in 1/P of a token, which makes the continuous refill a whole number: the
@@ -110,6 +170,10 @@ pub fn state(params: &Params, history: &[Entry], seen: i128) -> State {
             start: whole(seen),
             count: units_of_window(p.window, seen / i128::from(p.window)),
         }),
+        Params::EndingWindow(p) => {
+            let (end, used) = open_window(p, history).unwrap();
+            State::EndingWindow(ending_window::State { end: whole(end), count: whole(used) })
+        }
         Params::SlidingWindowCounter(p) => {
             let index = seen / i128::from(p.window);
             State::SlidingWindowCounter(sliding_window_counter::State {

@@ -96,7 +96,7 @@ impl Model {
         if decision.is_admitted() && cost > 0 {
             let at = i128::from(self.clock(now));
             self.history.push(Entry { at, cost: i128::from(cost) });
-            self.seen = Some(definition::remembered(&self.params, at));
+            self.seen = Some(definition::remembered(&self.params, &self.history, at));
         }
         decision
     }

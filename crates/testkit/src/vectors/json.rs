@@ -2,13 +2,16 @@
 
 use core::fmt::Write as _;
 
+use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::algorithm::{
-    Params, State, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+    Params, State, ending_window, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
+    token_bucket,
 };
 use cupo_core::{Algorithm, Decision, Verdict};
 use serde_json::{Value, json};
 
 use super::{Recorded, Trace};
+use crate::calendars;
 
 const ABOUT: &str = "Decision traces. Integers below 2^53; instants and spans are ticks. Steps are asked in order, from no \
                      state; `state` is the whole state after the step, null while there is none.";
@@ -108,6 +111,13 @@ fn decision_from(value: &Value) -> Decision<u64> {
 fn params_to(params: &Params) -> String {
     match params {
         Params::FixedWindow(p) => object(&[("count", p.count), ("window", p.window)]),
+        Params::EndingWindow(ending_window::Params { count, edges: Edges::FirstRequest { window } }) => {
+            format!("{{\"count\": {count}, \"window\": {window}, \"anchor\": \"first_request\"}}")
+        }
+        Params::EndingWindow(ending_window::Params { count, edges: Edges::Calendar(calendar) }) => {
+            let (name, edges) = (json!(calendar.name()), json!(calendars::edges(calendar)));
+            format!("{{\"count\": {count}, \"calendar\": {name}, \"edges\": {edges}}}")
+        }
         Params::SlidingWindowLog(p) => object(&[("count", p.count), ("window", p.window)]),
         Params::SlidingWindowCounter(p) => object(&[("count", p.count), ("window", p.window)]),
         Params::TokenBucket(p) => {
@@ -121,7 +131,15 @@ fn params_from(algorithm: Algorithm, value: &Value) -> Params {
     let n = |name| number(value, name);
     match algorithm {
         Algorithm::FixedWindow => {
-            Params::FixedWindow(fixed_window::Params { count: n("count"), window: n("window") })
+            let edges = if let Some(name) = value["calendar"].as_str() {
+                let edges = list(&value["edges"]).iter().map(|edge| edge.as_u64().expect("an edge"));
+                Edges::Calendar(calendars::leaked(name, &edges.collect::<Vec<_>>()))
+            } else if value["anchor"] == "first_request" {
+                Edges::FirstRequest { window: n("window") }
+            } else {
+                return Params::FixedWindow(fixed_window::Params { count: n("count"), window: n("window") });
+            };
+            Params::EndingWindow(ending_window::Params { count: n("count"), edges })
         }
         Algorithm::SlidingWindowLog => {
             Params::SlidingWindowLog(sliding_window_log::Params { count: n("count"), window: n("window") })
@@ -146,6 +164,7 @@ fn params_from(algorithm: Algorithm, value: &Value) -> Params {
 fn state_to(state: Option<&State>) -> String {
     match state {
         None => "null".to_owned(),
+        Some(State::EndingWindow(s)) => object(&[("end", s.end), ("count", s.count)]),
         Some(State::FixedWindow(s)) => object(&[("start", s.start), ("count", s.count)]),
         Some(State::SlidingWindowLog(s)) => {
             let entries: Vec<String> =
@@ -163,6 +182,9 @@ fn state_to(state: Option<&State>) -> String {
 fn state_from(algorithm: Algorithm, value: &Value) -> State {
     let n = |name| number(value, name);
     match algorithm {
+        Algorithm::FixedWindow if !value["end"].is_null() => {
+            State::EndingWindow(ending_window::State { end: n("end"), count: n("count") })
+        }
         Algorithm::FixedWindow => {
             State::FixedWindow(fixed_window::State { start: n("start"), count: n("count") })
         }

@@ -1,13 +1,16 @@
 //! The walk that is frozen: the same tour through several limits of each algorithm.
 
 use cupo_core::Algorithm;
+use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::algorithm::{
-    Params, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log, token_bucket,
+    Params, ending_window, fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log,
+    token_bucket,
 };
 use cupo_core::number::{DOMAIN, MAX_INSTANT, MAX_SPAN};
 
 use super::{Recorded, Trace};
 use crate::bound::longest_wait;
+use crate::calendars;
 use crate::model::Model;
 use crate::walk::{Move, Units, Walk};
 
@@ -69,7 +72,20 @@ fn stops(algorithm: Algorithm) -> Vec<(&'static str, Params, u64)> {
                 ("the longest window", 9, MAX_SPAN, MAX_SPAN - 9),
             ];
             let params = |count, window| Params::FixedWindow(fixed_window::Params { count, window });
-            windows.into_iter().chain(edges).map(|(name, l, w, at)| (name, params(l, w), at)).collect()
+            let ending = |count, edges| Params::EndingWindow(ending_window::Params { count, edges });
+            let first = |count, window| ending(count, Edges::FirstRequest { window });
+            let of = |count, n| ending(count, Edges::Calendar(calendars::number(n)));
+            let others = [
+                ("a few units from the first request", first(5, 10), 7),
+                ("a hundred a minute from the first request", first(100, 60_000_000), NOW),
+                ("the longest window from the first request", first(9, MAX_SPAN), MAX_SPAN - 9),
+                ("a few units by a calendar", of(5, 0), 0),
+                ("one unit by a calendar of a tick or two", of(1, 1), 3),
+                ("nothing by a calendar", of(0, 0), 2),
+                ("the longest windows of a calendar", of(DOMAIN - 2, 5), MAX_SPAN - 9),
+            ];
+            let aligned = windows.into_iter().chain(edges);
+            aligned.map(|(name, l, w, at)| (name, params(l, w), at)).chain(others).collect()
         }
         Algorithm::SlidingWindowLog => {
             let edges = [
