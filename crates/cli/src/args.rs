@@ -1,11 +1,15 @@
 //! The command line.
 
+mod replay;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use cupo_core::Algorithm;
 use tracing::Level;
+
+pub(crate) use replay::ReplayArgs;
 
 /// Cupo: an exact rate limiter.
 #[derive(Debug, Parser)]
@@ -152,46 +156,3 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) connect: bool,
 }
-
-/// Try a policy on recorded traffic, in virtual time.
-#[derive(Debug, clap::Args)]
-#[command(after_help = REPLAY_HELP)]
-pub(crate) struct ReplayArgs {
-    /// The policy file (YAML).
-    pub(crate) file: PathBuf,
-    /// Where counters are kept: memory, or the URL of Redis or Valkey servers, under a prefix of their own that goes by
-    /// itself a day later. What the file says of a Redis store does not count here.
-    #[arg(long, value_name = "STORE", default_value = "memory")]
-    pub(crate) store: String,
-}
-
-const REPLAY_HELP: &str = r#"Reads events as JSON lines on stdin, decides each at its own time through the same engine that serves requests, and
-writes one JSON line each to stdout, in order. No clock is read and nothing is waited for.
-
-Event (all but t_us optional; an unknown field is an error):
-  {"t_us":0,"peer":"203.0.113.9","method":"GET","path":"/","headers":{"x-key":"k1"},"descriptors":{},"cost":1}
-
-  t_us         microseconds since the Unix epoch, below 2^52; time that steps back grants nothing extra
-  peer         the address that the connection came from; proxies are trusted as the policy says
-  method       GET if not said
-  path         with the query if there is one; / if not said
-  headers      name to value, or to a list of values for several lines
-  descriptors  name to value: what other programs say of the request
-  cost         multiples of a rule's cost; 0 is a peek; 1 if not said
-
-Answer:
-  {"t_us":0,"allowed":true,"binding":"rule-name","decisions":[{"rule":"rule-name","key":"rule-name ip=203.0.113.9",
-   "verdict":"admit","limit":5,"remaining":4,"retry_after_us":null,"reset_after_us":1000000,"delay_us":0}]}
-
-  binding      the rule that decides: the one that denies longest, or the one with the least left
-  verdict      admit, deny (wait retry_after_us) or impossible (the cost can never fit)
-  shadow       true on decisions of rules that only watch
-  lacks        the rule that refused the request because it lacks what the rule counts by (on_missing: deny)
-
-Exit codes:
-  0  every event was decided
-  1  the policy or an event is wrong, or the policy cannot be read; what came before it has been answered
-  3  stdin or stdout failed
-
-Example:
-  printf '%s\n' '{"t_us":0}' '{"t_us":1}' | cupo replay cupo.yaml"#;

@@ -3,14 +3,15 @@
 use std::error::Error as _;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use cupo_config::ConfigErrors;
-use cupo_core::{LimitError, PolicyErrors, RateError};
+use cupo_core::{LimitError, PolicyErrors, RateError, StoreError};
 use cupo_store_redis::RedisError;
 use thiserror::Error;
 
-use crate::replay::EventError;
+use crate::replay::{EventError, Unreadable};
 use crate::store::NoStore;
 
 /// Why a command failed.
@@ -36,8 +37,24 @@ pub(crate) enum Failure {
     Store(#[from] NoStore),
     #[error("error: the store cannot be reached: {0}")]
     Connect(RedisError),
-    #[error("error: events, line {line}: {source}")]
-    Event { line: u64, source: EventError },
+    #[error("error: {input}, line {line}: {source}")]
+    Event { input: Box<str>, line: u64, source: EventError },
+    #[error("error: {input}, line {line}: {reason}")]
+    Line { input: Box<str>, line: u64, reason: Unreadable },
+    #[error(
+        "error: {input}: the first lines are of no format that is known; name it with --format, see `cupo replay --help`"
+    )]
+    NoFormat { input: Box<str> },
+    #[error("error: {unreadable} of {lines} lines cannot be read; is --format right?")]
+    Hopeless { unreadable: u64, lines: u64 },
+    #[error("error: `{}` cannot be read: {source}", path.display())]
+    Input { path: PathBuf, source: io::Error },
+    #[error("error: {input} cannot be read to its end: {source}")]
+    Broken { input: Box<str>, source: io::Error },
+    #[error("error: `{}` cannot be written: {source}", path.display())]
+    Page { path: PathBuf, source: io::Error },
+    #[error("error: the store cannot decide: {0}")]
+    Decide(StoreError),
     #[error("error: cannot read events: {0}")]
     Read(io::Error),
     #[error("error: cannot write answers: {0}")]
@@ -83,7 +100,12 @@ impl Failure {
     /// 1: the policy or the input is wrong; 2: the options are wrong; 3: the machine did not do its part.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Config(_) | Self::Event { .. } => 1.into(),
+            Self::Config(_)
+            | Self::Event { .. }
+            | Self::Line { .. }
+            | Self::NoFormat { .. }
+            | Self::Hopeless { .. }
+            | Self::Input { .. } => 1.into(),
             // Where requests go is an option; what happens to sockets is the machine's.
             Self::Server(cupo_server::Error::Upstream { .. })
             | Self::Options(_)
@@ -92,9 +114,14 @@ impl Failure {
             | Self::Key(_)
             | Self::Usage(_)
             | Self::Store(_) => 2.into(),
-            Self::Read(_) | Self::Write(_) | Self::Server(_) | Self::Runtime(_) | Self::Connect(_) => {
-                3.into()
-            }
+            Self::Read(_)
+            | Self::Broken { .. }
+            | Self::Write(_)
+            | Self::Page { .. }
+            | Self::Server(_)
+            | Self::Runtime(_)
+            | Self::Connect(_)
+            | Self::Decide(_) => 3.into(),
         }
     }
 }

@@ -1,16 +1,15 @@
 //! One recorded request.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 
-use cupo_core::{Attributes, StoreError, Timestamp, Trust};
-use cupo_http::RequestAttributes;
+use cupo_core::{StoreError, Timestamp};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use serde::Deserialize;
 use thiserror::Error;
 
 use super::pairs::{Pairs, Text};
+use super::request::Request;
 
 /// Why a line is no event.
 #[derive(Debug, Error)]
@@ -47,7 +46,7 @@ impl fmt::Display for Placed<'_> {
 }
 
 /// The beginning of a text, which may be as long as a line.
-struct Short<'a>(&'a str);
+pub(super) struct Short<'a>(pub(super) &'a str);
 
 impl fmt::Display for Short<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +61,7 @@ impl fmt::Display for Short<'_> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Event<'a> {
-    pub(super) t_us: u64,
+    t_us: u64,
     peer: Option<IpAddr>,
     #[serde(borrow)]
     method: Option<Text<'a>>,
@@ -88,14 +87,12 @@ impl<'a> Event<'a> {
         Ok(serde_json::from_slice(line)?)
     }
 
-    /// When it happened.
-    pub(super) const fn at(&self) -> Result<Timestamp, EventError> {
-        let at = Timestamp::from_micros(self.t_us);
-        if at.as_micros() == self.t_us { Ok(at) } else { Err(EventError::Time(self.t_us)) }
-    }
-
     /// The request as the gateway would see it.
-    pub(super) fn request(&self) -> Result<Request<'_>, EventError> {
+    pub(super) fn into_request(self) -> Result<Request<'a>, EventError> {
+        let at = Timestamp::from_micros(self.t_us);
+        if at.as_micros() != self.t_us {
+            return Err(EventError::Time(self.t_us));
+        }
         let method = match self.method.as_ref().map(|Text(text)| &**text) {
             None | Some("GET") => Method::GET,
             Some(text) => {
@@ -118,78 +115,7 @@ impl<'a> Event<'a> {
             };
             headers.append(name, value);
         }
-        Ok(Request { event: self, method, uri, headers })
-    }
-}
-
-pub(super) struct Request<'a> {
-    event: &'a Event<'a>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-}
-
-impl Request<'_> {
-    pub(super) fn attributes<'a>(&'a self, trust: &'a Trust) -> Recorded<'a> {
-        let request =
-            RequestAttributes::from_head(&self.method, &self.uri, &self.headers, self.event.peer, trust);
-        Recorded { request, event: self.event }
-    }
-}
-
-/// What the request says, and what the event adds.
-pub(super) struct Recorded<'a> {
-    request: RequestAttributes<'a>,
-    event: &'a Event<'a>,
-}
-
-impl Attributes for Recorded<'_> {
-    fn client(&self) -> Option<IpAddr> {
-        self.request.client()
-    }
-
-    fn api_key(&self) -> Option<Cow<'_, [u8]>> {
-        self.request.api_key()
-    }
-
-    fn user(&self) -> Option<Cow<'_, [u8]>> {
-        self.request.user()
-    }
-
-    fn method(&self) -> Option<&str> {
-        self.request.method()
-    }
-
-    fn host(&self) -> Option<&str> {
-        self.request.host()
-    }
-
-    fn path(&self) -> Option<&str> {
-        self.request.path()
-    }
-
-    fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.request.header(name)
-    }
-
-    fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {
-        self.request.header_lines(name, line);
-    }
-
-    fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.request.query(name)
-    }
-
-    fn cookie(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.request.cookie(name)
-    }
-
-    fn descriptor(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        let found = self.event.descriptors.0.iter().find(|(own, _)| own == name);
-        found.map(|(_, value)| Cow::Borrowed(value.as_bytes()))
-    }
-
-    fn cost(&self) -> u64 {
-        self.event.cost
+        let (peer, descriptors, cost) = (self.peer, self.descriptors, self.cost);
+        Ok(Request { at, peer, method, uri, headers, descriptors, cost })
     }
 }

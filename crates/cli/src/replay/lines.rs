@@ -24,6 +24,8 @@ pub(super) struct Lines<R> {
     searched: usize,
     number: u64,
     ended: bool,
+    /// Whether the rest of a line that was too long has yet to be left out.
+    overlong: bool,
 }
 
 impl<R: Read> Lines<R> {
@@ -37,6 +39,7 @@ impl<R: Read> Lines<R> {
             searched: 0,
             number: 0,
             ended: false,
+            overlong: false,
         }
     }
 
@@ -59,13 +62,17 @@ impl<R: Read> Lines<R> {
         self.newline
     }
 
-    /// The next line without its end, or `None` after the last.
+    /// The next line without its end, or `None` after the last. One that is too long is an error, and then left out.
     pub(super) fn next(&mut self) -> Option<Result<&[u8], LineError>> {
+        if let Err(error) = self.leave_out() {
+            return Some(Err(LineError::Read(error)));
+        }
         let end = loop {
             if let Some(newline) = self.find_newline() {
                 break newline;
             }
             if self.end.saturating_sub(self.start) > LONGEST {
+                (self.overlong, self.number) = (true, self.number.saturating_add(1));
                 return Some(Err(LineError::TooLong));
             }
             if self.ended {
@@ -88,6 +95,21 @@ impl<R: Read> Lines<R> {
             return Some(Err(LineError::TooLong));
         }
         Some(Ok(self.buffer.get(line).unwrap_or_default()))
+    }
+
+    /// Goes on behind a line that was too long, without keeping it.
+    fn leave_out(&mut self) -> io::Result<()> {
+        while self.overlong {
+            if let Some(newline) = self.find_newline() {
+                self.start = newline.saturating_add(1);
+                (self.newline, self.searched, self.overlong) = (None, self.start, false);
+            } else {
+                (self.start, self.searched) = (self.end, self.end);
+                self.overlong = self.fill()? > 0;
+                self.ended = !self.overlong;
+            }
+        }
+        Ok(())
     }
 
     fn fill(&mut self) -> io::Result<usize> {

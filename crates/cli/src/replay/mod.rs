@@ -1,117 +1,216 @@
-//! `cupo replay`: decides recorded events in virtual time.
+//! `cupo replay`: decides recorded requests in virtual time.
 
 mod answer;
+mod decide;
 mod event;
+mod format;
+mod input;
 mod lines;
+mod log;
 mod pairs;
+mod report;
+mod request;
+mod window;
 
-use std::future::Future;
-use std::io;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
-use cupo_config::StoreSource;
-use cupo_core::Engine;
-use cupo_store_memory::MemoryStore;
-use cupo_store_redis::{RedisStore, StoreClock};
-use tokio::runtime::Runtime;
+use cupo_core::{Clock as _, SystemClock};
+use indicatif::ProgressBar;
 
 pub(crate) use event::EventError;
+pub(crate) use format::{Format, Unreadable};
 
 use crate::args::ReplayArgs;
 use crate::failure::Failure;
-use crate::store::{self, AnyStore, NoStore};
-use answer::Answers;
+use decide::{Decider, Sink};
 use event::Event;
-use lines::Lines;
+use input::Input;
+use lines::{LineError, Lines};
+use log::{LogReader, Tally};
+use report::{About, Report};
 
-/// Room for the counters of a replay: some twenty million keys, unless the policy says otherwise.
-const MAX_BYTES: usize = 1 << 30;
-
-/// How long one event may wait for Redis: nobody is waiting for this one.
-const DEADLINE: Duration = Duration::from_secs(5);
+/// Chunks of requests that may wait to be decided.
+const QUEUE: usize = 16;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
-    let config = cupo_config::load(&args.file)?;
-    let runtime = store::runtime().map_err(Failure::Runtime)?;
-    let _within = runtime.enter();
-    let engine = Engine::new(config.policy.clone(), open(&args.store, &config.store)?);
-    let mut lines = Lines::new(io::stdin().lock());
-    let result =
-        answer::write_aside(io::stdout(), |answers| decide_all(&engine, &runtime, &mut lines, answers));
-    engine.store().memory().into_iter().for_each(warn_of_evictions);
+    let decider = Decider::open(&args.files, &args.store)?;
+    let _within = decider.enter();
+    let page = args.html.as_deref().map(writable).transpose()?;
+    let in_short = args.summary || page.is_some() || args.files.len() > 1;
+    let bar = if in_short || !io::stdout().is_terminal() { input::progress(&args.input) } else { None };
+    let result = if in_short {
+        report(args, &decider, bar.as_ref(), page)
+    } else {
+        answer::write_aside(io::stdout(), |answers| {
+            replay(args, &decider, bar.as_ref(), &mut Sink::Answers(answers))
+                .and_then(|(_, tally)| judge(tally.as_ref()))
+        })
+    };
+    decider.warn_of_evictions();
     result
 }
 
-/// The store that the option names. One in Redis decides by the instants of the events, and begins empty: under a prefix that
-/// nobody else uses.
-fn open(name: &str, file: &StoreSource) -> Result<AnyStore, NoStore> {
-    let source = match store::named(name) {
-        StoreSource::Redis(redis) => {
-            let mut settings = store::settings(&redis)?;
-            settings.prefix = format!("cupo-replay:{:016x}:", fastrand::u64(..));
-            settings.clock = StoreClock::Caller;
-            settings.deadline = DEADLINE;
-            return Ok(AnyStore::Redis(RedisStore::new(settings)?));
-        }
-        memory if matches!(file, StoreSource::Redis(_)) => memory,
-        _ => file.clone(),
-    };
-    AnyStore::open(&source, Some(MAX_BYTES))
+/// A page that can be written in the end, found out at the beginning.
+fn writable(path: &Path) -> Result<File, Failure> {
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    opened.map_err(|source| Failure::Page { path: path.to_owned(), source })
 }
 
-fn decide_all(
-    engine: &Engine<AnyStore>,
-    runtime: &Runtime,
-    lines: &mut Lines<impl io::Read>,
-    answers: &mut Answers,
+#[allow(clippy::print_stderr, reason = "how fast it went is no part of the answer")]
+fn report(
+    args: &ReplayArgs,
+    decider: &Decider,
+    bar: Option<&ProgressBar>,
+    page: Option<File>,
 ) -> Result<(), Failure> {
-    let policy = engine.policy();
+    let clock = SystemClock::new();
+    let began = clock.now();
+    let mut report = Report::new(&decider.policies(), &args.key);
+    let (format, tally) = replay(args, decider, bar, &mut Sink::Report(&mut report))?;
+    let took = clock.now().since(began);
+    let inputs = args
+        .input
+        .iter()
+        .map(|path| if input::is_stdin(path) { "stdin".into() } else { path.display().to_string() });
+    let about = About {
+        inputs: inputs.collect(),
+        format: format.map_or_else(|| "nothing".into(), |format| format.name().into()),
+        tally,
+    };
+    // The page first: whoever reads the summary may have seen enough before its end.
+    if let (Some(file), Some(path)) = (page, &args.html) {
+        report::write_page(&about, &report, file)
+            .map_err(|source| Failure::Page { path: path.clone(), source })?;
+    }
+    let mut out = io::stdout().lock();
+    report::write_summary(&about, &report, &mut out).and_then(|()| out.flush()).map_err(Failure::Write)?;
+    let lines = about.tally.as_ref().map_or(report.requests(), |tally| tally.lines);
+    let rate = u128::from(lines).saturating_mul(1_000_000).checked_div(took.as_micros()).unwrap_or(0);
+    eprintln!("{} lines a second", report::count(u64::try_from(rate).unwrap_or(u64::MAX)));
+    judge(about.tally.as_ref())
+}
+
+/// Reads everything and has it decided. What it was, and of a log how much of it could be read.
+fn replay(
+    args: &ReplayArgs,
+    decider: &Decider,
+    bar: Option<&ProgressBar>,
+    sink: &mut Sink<'_>,
+) -> Result<(Option<Format>, Option<Tally>), Failure> {
+    let Some((first, others)) = args.input.split_first() else { return Ok((None, None)) };
+    let first = input::open(first, bar)?;
+    let (format, first) = match args.format.named() {
+        Some(format) => (Some(format), first),
+        None => input::format(first)?,
+    };
+    let tally = match format {
+        None | Some(Format::Events) => {
+            decide_events(decider, first, sink)?;
+            for path in others {
+                decide_events(decider, input::open(path, bar)?, sink)?;
+            }
+            None
+        }
+        Some(format) => {
+            if args.format.named().is_none() {
+                tell(bar, &format!("{} is read as {}", first.name, format.name()));
+            }
+            let reader = LogReader { format, first, others, bar, strict: args.strict };
+            let tally = decide_log(decider, reader, sink)?;
+            tell_of_unreadable(bar, &tally);
+            Some(tally)
+        }
+    };
+    bar.into_iter().for_each(ProgressBar::finish_and_clear);
+    Ok((format, tally))
+}
+
+fn decide_events(decider: &Decider, input: Input, sink: &mut Sink<'_>) -> Result<(), Failure> {
+    let mut lines = Lines::new(input.source);
     loop {
         // Whoever feeds events one by one gets its answers one by one, whatever else lies on the way.
-        if lines.is_drained() && !answers.send() {
+        if lines.is_drained() && !sink.flush() {
             return Ok(());
         }
-        let number = lines.number().saturating_add(1);
-        let blame = |source| Failure::Event { line: number, source };
+        let line = lines.number().saturating_add(1);
+        let blame = |source| match &*input.name {
+            "stdin" => Failure::Event { input: "events".into(), line, source },
+            name => Failure::Event { input: name.into(), line, source },
+        };
         let line = match lines.next() {
             None => return Ok(()),
-            Some(Err(lines::LineError::Read(error))) => return Err(Failure::Read(error)),
-            Some(Err(lines::LineError::TooLong)) => return Err(blame(EventError::TooLong)),
+            Some(Err(LineError::Read(error))) => {
+                return Err(Failure::Broken { input: input.name.into(), source: error });
+            }
+            Some(Err(LineError::TooLong)) => return Err(blame(EventError::TooLong)),
             Some(Ok(line)) => line,
         };
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let event = Event::parse(line).map_err(blame)?;
-        let at = event.at().map_err(blame)?;
-        let request = event.request().map_err(blame)?;
-        let attributes = request.attributes(policy.trust());
-        let decision = engine.decide_at(&attributes, at);
-        let outcome = finish(runtime, decision).map_err(|error| blame(EventError::Store(error)))?;
-        if !answers.push(event.t_us, outcome) {
+        let request = Event::parse(line).and_then(Event::into_request).map_err(blame)?;
+        if !decider.decide(&request, sink).map_err(|error| blame(EventError::Store(error)))? {
             return Ok(());
         }
     }
 }
 
-/// Waits for a future, most of which never wait: those of the memory store.
-fn finish<F: Future>(runtime: &Runtime, future: F) -> F::Output {
-    let mut future = pin!(future);
-    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => runtime.block_on(future),
+fn decide_log(decider: &Decider, reader: LogReader<'_>, sink: &mut Sink<'_>) -> Result<Tally, Failure> {
+    thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(QUEUE);
+        let reader = scope.spawn(move || reader.read(sender));
+        let mut decided = Ok(());
+        'all: while let Some(chunk) = receiver.try_recv().ok().or_else(|| {
+            sink.flush();
+            receiver.recv().ok()
+        }) {
+            for request in chunk {
+                match decider.decide(&request, sink) {
+                    Ok(true) => {}
+                    Ok(false) => break 'all,
+                    Err(error) => {
+                        decided = Err(Failure::Decide(error));
+                        break 'all;
+                    }
+                }
+            }
+        }
+        drop(receiver);
+        let read =
+            reader.join().unwrap_or_else(|_| Err(Failure::Read(io::Error::other("the reader panicked"))));
+        decided.and(read)
+    })
+}
+
+/// A log of which most cannot be read was not replayed.
+fn judge(tally: Option<&Tally>) -> Result<(), Failure> {
+    match tally {
+        Some(tally) if tally.is_hopeless() => {
+            Err(Failure::Hopeless { unreadable: tally.unreadable, lines: tally.lines })
+        }
+        _ => Ok(()),
     }
 }
 
-#[allow(clippy::print_stderr, reason = "a warning belongs to stderr")]
-fn warn_of_evictions(store: &MemoryStore) {
-    let stats = store.stats();
-    if stats.evicted_alive > 0 {
-        eprintln!(
-            "warning: {} keys were forgotten while they still counted, since the store was full; raise store.memory in the policy",
-            stats.evicted_alive
-        );
+fn tell_of_unreadable(bar: Option<&ProgressBar>, tally: &Tally) {
+    if tally.unreadable == 0 {
+        return;
+    }
+    let (number, of_all) = (report::count(tally.unreadable), report::share(tally.unreadable, tally.lines));
+    tell(bar, &format!("warning: {number} lines cannot be read ({of_all}); the first of them:"));
+    for example in &tally.examples {
+        tell(bar, &format!("  {example}"));
+    }
+}
+
+#[allow(clippy::print_stderr, reason = "a message about the input belongs to stderr")]
+fn tell(bar: Option<&ProgressBar>, message: &str) {
+    match bar {
+        Some(bar) => bar.suspend(|| eprintln!("{message}")),
+        None => eprintln!("{message}"),
     }
 }

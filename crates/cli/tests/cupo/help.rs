@@ -61,10 +61,30 @@ fn of_check() {
 
 #[test]
 fn of_replay() {
-    let out = has_all(
+    let options = [
+        "-i, --input <FILE>",
+        "-f, --format <FORMAT>",
+        "-s, --summary",
+        "--html <FILE>",
+        "-k, --key <KEY>",
+        "--strict",
+        "--store <STORE>",
+        "-h, --help",
+    ];
+    let out = has_all(&["replay", "--help"], &options);
+    let documented = out.lines().filter(|line| line.trim_start().starts_with('-')).count();
+    // And --version.
+    assert_eq!(documented, options.len() + 1, "an option is new: add it here\n{out}");
+    has_all(
         &["replay", "--help"],
-        &["<FILE>", "--store <STORE>", "Example:\n", CODES[0], CODES[1], CODES[2]],
+        &[
+            "<FILE>...",
+            "auto, events, combined, nginx-json, caddy, envoy, cupo",
+            "Examples:\n",
+            "docs/replay.md",
+        ],
     );
+    assert!(CODES.iter().all(|code| out.contains(code)), "{out}");
     for field in [
         "t_us",
         "peer",

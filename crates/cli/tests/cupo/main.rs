@@ -16,5 +16,8 @@ mod process;
 mod readme;
 mod replay;
 mod replay_errors;
+mod replay_inputs;
+mod replay_logs;
+mod replay_summary;
 mod upstream;
 mod waiting;

@@ -1,0 +1,86 @@
+//! A recorded request, whatever it was read from.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use cupo_core::{Attributes, Timestamp, Trust};
+use cupo_http::RequestAttributes;
+use http::{HeaderMap, Method, Uri};
+
+use super::pairs::Pairs;
+
+/// The request as the gateway would see it, and when.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) at: Timestamp,
+    pub(super) peer: Option<IpAddr>,
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    pub(super) descriptors: Pairs<'a, false>,
+    pub(super) cost: u64,
+}
+
+impl Request<'_> {
+    pub(super) fn attributes<'a>(&'a self, trust: &'a Trust) -> Recorded<'a> {
+        let request = RequestAttributes::from_head(&self.method, &self.uri, &self.headers, self.peer, trust);
+        Recorded { request, recorded: self }
+    }
+}
+
+/// What the request says, and what the record adds.
+pub(super) struct Recorded<'a> {
+    request: RequestAttributes<'a>,
+    recorded: &'a Request<'a>,
+}
+
+impl Attributes for Recorded<'_> {
+    fn client(&self) -> Option<IpAddr> {
+        self.request.client()
+    }
+
+    fn api_key(&self) -> Option<Cow<'_, [u8]>> {
+        self.request.api_key()
+    }
+
+    fn user(&self) -> Option<Cow<'_, [u8]>> {
+        self.request.user()
+    }
+
+    fn method(&self) -> Option<&str> {
+        self.request.method()
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.request.host()
+    }
+
+    fn path(&self) -> Option<&str> {
+        self.request.path()
+    }
+
+    fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.request.header(name)
+    }
+
+    fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {
+        self.request.header_lines(name, line);
+    }
+
+    fn query(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.request.query(name)
+    }
+
+    fn cookie(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.request.cookie(name)
+    }
+
+    fn descriptor(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let found = self.recorded.descriptors.0.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| Cow::Borrowed(value.as_bytes()))
+    }
+
+    fn cost(&self) -> u64 {
+        self.recorded.cost
+    }
+}
