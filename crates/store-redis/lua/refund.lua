@@ -20,14 +20,14 @@ local function log_refund(key, tag, cost, charged_at)
   if newest == charged_at then
     local back = min(cost, newest_cost)
     total, newest_cost = total - back, newest_cost - back
-    -- The head holds the newest entry that is worth anything.
+    -- The head holds the newest entry that is worth anything. Where only the head is left, it is popped, and the log is gone.
     while newest_cost == 0 do
       local entry = call('RPOP', key, 2)
-      if not entry or #entry < 2 then
+      newest_cost, newest = tonumber(entry[1]), tonumber(entry[2])
+      if not newest_cost or not newest then
         call('DEL', key)
         return true
       end
-      newest_cost, newest = tonumber(entry[1]), tonumber(entry[2])
     end
     call('LSET', key, 0, pack_numbers(THREE, tag, total, newest, newest_cost))
     return true
@@ -38,15 +38,15 @@ local function log_refund(key, tag, cost, charged_at)
     local chunk = call('LRANGE', key, last - 15, last)
     -- The head, which is a string of numbers, ends the entries.
     for n = #chunk - 1, 1, -2 do
-      local at = tonumber(chunk[n])
-      if not at or at < charged_at then
+      local at, entry_cost = tonumber(chunk[n]), tonumber(chunk[n + 1])
+      if not at or not entry_cost or at < charged_at then
         return false
       elseif at == charged_at then
         local index = last - #chunk + n + 1
-        local back = min(cost, tonumber(chunk[n + 1]))
-        call('LSET', key, index, string.format('%d', tonumber(chunk[n + 1]) - back))
+        local back = min(cost, entry_cost)
+        call('LSET', key, index, string.format('%d', entry_cost - back))
         call('LSET', key, 0, pack_numbers(THREE, tag, total - back, newest, newest_cost))
-        return true
+        return back > 0
       end
     end
     if #chunk < 16 then

@@ -4,11 +4,13 @@
 //! were charged is refunded, and the balances of all others are shown by a peek. So such a check may deny a little more than a single step
 //! would for a moment, and never admits more: everything that passes was charged everywhere.
 
+use core::pin::pin;
 use core::time::Duration;
 use std::sync::Arc;
 
 use cupo_core::{Charge, Decision, Decisions, Executed, StoreError, Timestamp, Verdict};
-use tokio::time::Instant;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 use crate::codec::{Line, Lines};
 use crate::lane::Answer;
@@ -23,12 +25,14 @@ struct Part {
     answer: Option<Answer>,
 }
 
+/// Executes a check and answers by `reply` no later than `until`. What has to be given back is, also when the caller is gone.
 pub(crate) async fn execute(
-    inner: &Arc<Inner>,
+    inner: Arc<Inner>,
     lines: Lines,
     now: Timestamp,
     until: Instant,
-) -> Result<Answer, StoreError> {
+    reply: oneshot::Sender<Result<Answer, StoreError>>,
+) {
     let count = lines.len();
     let mut parts = split(lines);
     // Room for the fewest such requests is used up first; whatever is known of denials is in the cache of denials already.
@@ -36,7 +40,13 @@ pub(crate) async fn execute(
     let mut denied = None;
     for i in 0..parts.len() {
         let Some(part) = parts.get_mut(i) else { break };
-        match inner.ask(part.slot, part.lines.clone(), now, until).await {
+        // Nobody wants the rest of it any more.
+        let gone = reply.is_closed().then_some(StoreError::Timeout);
+        let answer = match gone {
+            Some(error) => Err(error),
+            None => inner.ask(part.slot, part.lines.clone(), now, until).await,
+        };
+        match answer {
             Ok(answer) => {
                 let admitted = answer.executed.is_admitted();
                 part.answer = Some(answer);
@@ -46,13 +56,17 @@ pub(crate) async fn execute(
                 }
             }
             Err(error) => {
-                refund(inner, parts.get(..i).unwrap_or_default(), now).await;
-                return Err(error);
+                // The caller need not wait until it is given back.
+                let _ = reply.send(Err(error));
+                refund(&inner, charged(parts.get(..i).unwrap_or_default()), now).await;
+                return;
             }
         }
     }
-    if let Some(denied) = denied {
-        refund(inner, parts.get(..denied).unwrap_or_default(), now).await;
+    let mut refunds =
+        pin!(refund(&inner, charged(parts.get(..denied.unwrap_or(0)).unwrap_or_default()), now));
+    let is_given_back = timeout_at(until, &mut refunds).await.is_ok();
+    if let (Some(denied), true) = (denied, is_given_back) {
         for (i, part) in parts.iter_mut().enumerate() {
             if i != denied
                 && let Ok(answer) = inner.ask(part.slot, peek(&part.lines), now, until).await
@@ -61,7 +75,10 @@ pub(crate) async fn execute(
             }
         }
     }
-    join(&parts, count).ok_or(StoreError::Unavailable)
+    let _ = reply.send(join(&parts, count).ok_or(StoreError::Unavailable));
+    if !is_given_back {
+        refunds.await;
+    }
 }
 
 /// How many requests like this the limit can hold.
@@ -90,16 +107,28 @@ fn peek(lines: &Lines) -> Lines {
     lines.iter().map(|line| Line { cost: 0, ..line.clone() }).collect()
 }
 
-/// Gives back what `parts` were charged. A refund that fails leaves its part charged: nobody can wait for it.
-async fn refund(inner: &Arc<Inner>, parts: &[Part], now: Timestamp) {
-    for part in parts {
-        let Some(answer) = &part.answer else { continue };
-        let at = answer.executed.at;
+/// Charges with their lines, by slot.
+type Charges = Vec<(u16, Vec<(Line, Charge<Timestamp>)>)>;
+
+/// What `parts` were charged.
+fn charged(parts: &[Part]) -> Charges {
+    let of_part = |part: &Part| {
+        let executed = &part.answer.as_ref()?.executed;
+        let at = executed.at;
         let charges = part.lines.iter().enumerate().map(|(i, line)| {
-            let reset_after = answer.executed.decisions.get(i).map_or(Duration::ZERO, |d| d.reset_after);
-            (line, Charge { at, end: at.after(reset_after), cost: line.cost })
+            let reset_after = executed.decisions.get(i).map_or(Duration::ZERO, |d| d.reset_after);
+            (line.clone(), Charge { at, end: at.after(reset_after), cost: line.cost })
         });
-        let _ = inner.refund(part.slot, charges, now).await;
+        Some((part.slot, charges.collect()))
+    };
+    parts.iter().filter_map(of_part).collect()
+}
+
+/// Gives charges back. A refund that fails leaves its part charged, which errs towards denial.
+async fn refund(inner: &Inner, charges: Charges, now: Timestamp) {
+    for (slot, charges) in charges {
+        let charges = charges.iter().map(|(line, charge)| (line, *charge));
+        let _ = inner.refund(slot, charges, now).await;
     }
 }
 

@@ -206,7 +206,10 @@ impl Inner {
         if lines.iter().all(|line| line.name.slot == slot) {
             return self.ask(slot, lines, now, until).await;
         }
-        crate::spread::execute(self, lines, now, until).await
+        // A task of its own, so that a caller who gives up leaves no part of the check charged.
+        let (reply, receiver) = oneshot::channel();
+        self.runtime.spawn(crate::spread::execute(Arc::clone(self), lines, now, until, reply));
+        receiver.await.unwrap_or(Err(StoreError::Unavailable))
     }
 
     /// Asks for a check whose keys lie in one slot.

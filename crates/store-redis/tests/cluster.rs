@@ -170,6 +170,48 @@ async fn a_primary_that_hangs_is_replaced_while_the_others_serve() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_gives_up_leaves_no_part_of_a_check_charged() {
+    let mut cluster = Cluster::start();
+    let mut settings = settings(&url(&cluster));
+    settings.deadline = Duration::from_millis(500);
+    let store = store(settings);
+    let (wide, narrow) = (bucket(1_000_000), bucket(1_000));
+    until_answered(&store, &one("wide", wide, 1)).await;
+    let slot = slot_of(&mut cluster, "wide");
+    let far = cluster.owner(slot, 0);
+    // A key that lives at another node, and goes first.
+    let mut n = 0;
+    let scope = loop {
+        let scope = format!("narrow-{n}");
+        until_answered(&store, &Check::one(key(&scope, n), narrow, 1)).await;
+        let slot = slot_of(&mut cluster, &scope);
+        if cluster.owner(slot, 0) != far {
+            break scope;
+        }
+        n += 1;
+    };
+    let mut check = Check::one(key(&scope, n), narrow, 1);
+    check.push(key("wide", 0), wide, 1).unwrap();
+    let left = async |store: &RedisStore| {
+        let peek = Check::one(key(&scope, n), narrow, 0);
+        until_answered(store, &peek).await.decisions[0].remaining
+    };
+    assert_eq!(left(&store).await, 999);
+    cluster.node(far).pause();
+    for _ in 0..3 {
+        let asked = store.check(&check, Timestamp::EPOCH);
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), asked).await.is_err(),
+            "the second part hangs"
+        );
+    }
+    until("what was charged is given back", async || (left(&store).await == 999).then_some(())).await;
+    // Nor does one that waits for the error.
+    assert!(ask(&store, &check, Duration::from_millis(500)).await.is_err());
+    until("what was charged is given back", async || (left(&store).await == 999).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_an_earlier_slot_charged_is_given_back_when_a_later_one_denies() {
     let cluster = Cluster::start();
     let mut settings = patient(&url(&cluster));

@@ -13,7 +13,7 @@ mod support;
 use cupo_core::{Refusal, Store, StoreError, Timestamp};
 use cupo_store_redis::{ConnectionError, RedisError, RedisSettings, RedisStore, Secret};
 use cupo_testkit::redis::{RedisServer, valkey_server};
-use support::{bucket, one, patient, until_answered};
+use support::{bucket, one, patient};
 
 async fn works(settings: RedisSettings) {
     RedisStore::try_connection(&settings).await.unwrap();
@@ -65,29 +65,6 @@ async fn a_password() {
     works(settings).await;
 }
 
-/// The rule that docs/redis.md gives.
-const USER: &str = "user cupo on >secret resetkeys ~cupo:* resetchannels -@all +evalsha +eval +time +mget +set +del \
-                    +lrange +lindex +lpush +rpush +lpop +lset +pexpireat";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_user_with_the_permissions_that_suffice() {
-    let server = RedisServer::standalone().users(USER).start();
-    let url = format!("redis://cupo:secret@{}", server.address());
-    works(patient(&url)).await;
-    let store = RedisStore::new(patient(&url)).unwrap();
-    let log = cupo_core::Limit::sliding_window_log(3, support::HOUR).unwrap();
-    for _ in 0..5 {
-        until_answered(&store, &one("log", log, 1)).await;
-    }
-    assert!(store.reset(&support::key("log", 0)).await.unwrap());
-
-    let mut elsewhere = patient(&url);
-    elsewhere.prefix = "other:".to_owned();
-    let store = RedisStore::new(elsewhere).unwrap();
-    let answer = store.check(&one("a", bucket(1), 1), Timestamp::EPOCH).await;
-    assert_eq!(answer, Err(StoreError::Refused(Refusal::NoPermission)));
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_wrong_kind_of_server_is_told() {
     let server = RedisServer::standalone().start();
@@ -105,7 +82,6 @@ async fn the_wrong_kind_of_server_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn valkey() {
-    // Where there is none the test says nothing.
     let Some(binary) = valkey_server() else { return };
     let server = RedisServer::standalone().binary(binary).start();
     works(patient(&server.url())).await;

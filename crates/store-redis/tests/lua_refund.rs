@@ -11,7 +11,7 @@ mod server;
 
 use core::time::Duration;
 
-use cupo_core::{Calendar, Charge, Limit, Rate, State, Timestamp};
+use cupo_core::{Algorithm, Calendar, Change, Charge, Limit, Rate, State, Timestamp};
 use server::{Server, tag};
 
 /// Where the histories begin, give or take a second.
@@ -38,6 +38,13 @@ fn limits() -> Vec<Limit> {
     limits.push(Limit::sliding_window_counter(2_000_000, Duration::from_secs(8_640)));
     limits.push(Limit::token_bucket(2_000_000, Rate::new(1_999_993, Duration::from_secs(8_640))));
     limits.into_iter().map(Result::unwrap).collect()
+}
+
+/// Whether a refund gives something. What it does to a log is seen only in the log.
+fn applied(limit: &Limit, state: &mut Option<State>, change: Change) -> bool {
+    let (before, keeps) = (state.clone(), change == Change::Keep);
+    limit.apply(state, change);
+    if limit.algorithm() == Algorithm::SlidingWindowLog { *state != before } else { !keeps }
 }
 
 #[test]
@@ -70,14 +77,67 @@ fn what_is_given_back_is_what_core_gives_back() {
                     charge.cost = random.u64(1..=charge.cost);
                     charge.at -= u64::from(random.u8(0..8) == 0);
                     let change = limit.params().refund(state.as_ref(), tick, charge);
-                    limit.apply(&mut state, change);
-                    server.refund("key", &limit, charge, now);
+                    let given = applied(&limit, &mut state, change);
+                    assert_eq!(server.refund("key", &limit, charge, now), given, "{context}");
                 }
                 let expected = state.clone().map(|state| (tag(&limit), state));
                 assert_eq!(server.kept(b"key"), expected, "{context}");
                 server.redis.assert_every_key_has_a_ttl();
             }
         }
+    }
+}
+
+/// Logs of up to sixty entries, any of which is given back: the newest, the oldest, and the ones at the ends of what is read at once.
+#[test]
+fn any_entry_of_a_long_log_is_found() {
+    let server = Server::start();
+    let limit = Limit::sliding_window_log(1_000, Duration::from_secs(1)).unwrap();
+    let start = 1_760_000_000_000_000;
+    for length in [1, 2, 7, 8, 9, 10, 15, 16, 17, 18, 25, 60] {
+        server.redis.flush();
+        let (mut state, mut charges): (Option<State>, Vec<Charge<u64>>) = (None, Vec::new());
+        for n in 0..length {
+            let at = start + n * 10;
+            server.ask("log", &limit, 2, Some(at));
+            let (_, change) = limit.params().decide(state.as_ref(), at, 2);
+            limit.apply(&mut state, change);
+            charges.push(Charge { at, end: at + 1_000_000, cost: 1 });
+            // Between two entries, before and after all of them, there is none.
+            charges.push(Charge { at: at - 5, end: at, cost: 1 });
+        }
+        charges.push(Charge { at: start + length * 10, end: start, cost: 1 });
+        // Each entry twice, so that it is used up, and a third time, when nothing is left of it.
+        for charge in charges.into_iter().flat_map(|charge| [charge; 3]) {
+            let now = start + length * 10;
+            let change = limit.params().refund(state.as_ref(), now, charge);
+            let given = applied(&limit, &mut state, change);
+            let context = format!("{length} entries, {} after the first", charge.at.wrapping_sub(start));
+            assert_eq!(server.refund("log", &limit, charge, now), given, "{context}");
+            let expected = state.clone().map(|state| (tag(&limit), state));
+            assert_eq!(server.kept(b"log"), expected, "{context}");
+        }
+        assert_eq!(server.kept(b"log"), None, "{length} entries: nothing is left");
+    }
+}
+
+#[test]
+fn charges_of_several_keys_are_given_back_in_one_call() {
+    let server = Server::start();
+    let now = 1_760_000_000_000_001;
+    let limits = &limits()[..6];
+    let names: Vec<String> = (0..limits.len()).map(|n| format!("key-{n}")).collect();
+    let mut charges = Vec::new();
+    for (name, limit) in names.iter().zip(limits) {
+        let decision = server.ask(name, limit, 3, Some(now)).decisions[0];
+        assert!(decision.is_admitted(), "{limit}");
+        charges.push((name.as_str(), *limit, Charge { at: now, end: now + decision.reset_after, cost: 3 }));
+        charges.push(("absent", *limit, Charge { at: now, end: now, cost: 1 }));
+    }
+    assert_eq!(server.refund_all(&charges, now), 6);
+    for (name, limit) in names.iter().zip(limits) {
+        let decision = server.ask(name, limit, 0, Some(now)).decisions[0];
+        assert_eq!(decision.remaining, limit.quota(), "{limit}");
     }
 }
 
@@ -97,6 +157,29 @@ fn what_is_no_state_gets_nothing_back_and_does_no_harm() {
             let before = server.redis.command(&["DUMP", "key"]);
             assert!(!server.refund("key", &limit, charge, charge.at), "{limit} {command:?}");
             assert_eq!(server.redis.command(&["DUMP", "key"]), before, "{limit} {command:?}");
+        }
+    }
+    // A log whose head can be read and whose entries cannot.
+    let limit = Limit::sliding_window_log(9, Duration::from_secs(1)).unwrap();
+    let head = |newest_cost: u64| -> Vec<u8> {
+        let numbers = [3, charge.at, newest_cost].into_iter().flat_map(server::seven);
+        [tag(&limit)].into_iter().chain(numbers).collect()
+    };
+    let old = charge.at.to_string();
+    for entries in [["x", "1"], ["x", "y"], [old.as_str(), "y"]] {
+        for at in [charge.at, charge.at - 1] {
+            server.redis.flush();
+            let words = [b"RPUSH", &b"key"[..], &head(1), entries[0].as_bytes(), entries[1].as_bytes()];
+            server.redis.command(&words);
+            server.redis.command(&["PEXPIRE", "key", "100000"]);
+            let given = server.refund("key", &limit, Charge { at, ..charge }, charge.at);
+            // Where all that can be read is given back, what cannot goes with it.
+            assert_eq!(given, at == charge.at, "{entries:?}");
+            let is_there = server.redis.command(&["EXISTS", "key"]).int() == 1;
+            assert_eq!(is_there, at != charge.at, "{entries:?}");
+            // Whatever was found, the next check counts from what can be read, and heals it.
+            assert!(server.ask("key", &limit, 1, Some(charge.at)).decisions[0].is_admitted());
+            server.redis.assert_every_key_has_a_ttl();
         }
     }
 }

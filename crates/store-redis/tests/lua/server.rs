@@ -88,17 +88,26 @@ impl Server {
 
     /// Gives a charge back at a virtual instant, in ticks of the limit but for `now`.
     pub(crate) fn refund(&self, key: &str, limit: &Limit, charge: Charge<u64>, now: u64) -> bool {
-        let mut packed = 1_u16.to_be_bytes().to_vec();
-        packed.push(tag(limit));
-        for number in numbers(limit.params()).into_iter().chain([charge.cost, charge.at, charge.end]) {
-            packed.extend(&number.to_be_bytes()[1..]);
-        }
-        let now = now.to_string();
-        let words =
-            [b"EVALSHA", self.virtual_refund.as_slice(), b"1", key.as_bytes(), &packed, now.as_bytes()];
-        let reply = self.redis.command(&words).int();
+        let reply = self.refund_all(&[(key, *limit, charge)], now);
         assert!([0, 1].contains(&reply), "{reply}");
         reply == 1
+    }
+
+    /// Gives charges back, each under a key of its own; of how many something was given.
+    pub(crate) fn refund_all(&self, charges: &[(&str, Limit, Charge<u64>)], now: u64) -> i64 {
+        let (count, now) = (charges.len().to_string(), now.to_string());
+        let mut packed = Vec::new();
+        for (index, (_, limit, charge)) in (1_u16..).zip(charges) {
+            packed.extend(index.to_be_bytes());
+            packed.push(tag(limit));
+            for number in numbers(limit.params()).into_iter().chain([charge.cost, charge.at, charge.end]) {
+                packed.extend(seven(number));
+            }
+        }
+        let mut words = vec![&b"EVALSHA"[..], &self.virtual_refund, count.as_bytes()];
+        words.extend(charges.iter().map(|(key, _, _)| key.as_bytes()));
+        words.extend([packed.as_slice(), now.as_bytes()]);
+        self.redis.command(&words).int()
     }
 
     /// What is kept for a key: its tag and its state. `None` where there is nothing.
