@@ -41,7 +41,7 @@ pub(crate) fn hint(problem: &Problem) -> String {
         Problem::HostBits { network, .. } => {
             format!("write `{}` for the network, or `{}` for the host", network.trunc(), network.addr())
         }
-        Problem::HealthPath(_) => "write a path that begins with `/`, as in `/.cupo/health`, or `none`".to_owned(),
+        Problem::OwnPath(_) => "write a path that begins with `/`, as in `/.cupo/health`, or `none`".to_owned(),
         Problem::StoreIsUrl => "write `store: { redis: { url: redis://127.0.0.1:6379 } }`".to_owned(),
         Problem::StoreUrl => format!("write HOST:PORT after one of {}, as in `redis://127.0.0.1:6379`", SCHEMES.join(" ")),
         Problem::Rate(error) => rate(error),

@@ -30,7 +30,7 @@ mod tree;
 pub use error::{ConfigError, ConfigErrors};
 pub use problem::{Expected, Found, Problem};
 pub use source::{
-    Config, GatewaySource, HealthPath, LimitsSource, Source, TimeoutsSource, UpstreamProtocol, UpstreamSource,
+    Config, GatewaySource, LimitsSource, OwnPath, Source, TimeoutsSource, UpstreamProtocol, UpstreamSource,
 };
 pub use store_source::{MemoryBound, PasswordSource, RedisSource, StoreSource};
 

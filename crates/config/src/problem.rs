@@ -147,9 +147,9 @@ pub enum Problem {
         /// The network.
         network: ipnet::IpNet,
     },
-    /// The text is no path of a health endpoint.
+    /// The text is no path of an endpoint of the gateway's own.
     #[error("`{0}` is not a path")]
-    HealthPath(Box<str>),
+    OwnPath(Box<str>),
     /// A URL stands where the store's fields belong.
     #[error("a store in Redis has fields, of which the URL is one")]
     StoreIsUrl,

@@ -74,7 +74,9 @@ pub struct GatewaySource {
     /// Which HTTP the upstream speaks.
     pub upstream_protocol: Option<UpstreamProtocol>,
     /// Where the health endpoint answers.
-    pub health_path: Option<HealthPath>,
+    pub health_path: Option<OwnPath>,
+    /// Where the status endpoint answers.
+    pub status_path: Option<OwnPath>,
     /// Whether requests are logged.
     pub access_log: Option<bool>,
     /// Worker threads, 1 to 1024.
@@ -136,10 +138,10 @@ impl UpstreamProtocol {
     }
 }
 
-/// Where the health endpoint answers.
+/// Where an endpoint of the gateway's own answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum HealthPath {
+pub enum OwnPath {
     /// Nowhere.
     Nowhere,
     /// At this path, which begins with `/`.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use cupo_config::{
-    Config, GatewaySource, HealthPath, MemoryBound, StoreSource, UpstreamProtocol, UpstreamSource, load,
+    Config, GatewaySource, MemoryBound, OwnPath, StoreSource, UpstreamProtocol, UpstreamSource, load,
 };
 use cupo_core::{Action, Algorithm, OnMissing};
 
@@ -71,7 +71,7 @@ fn every_setting() {
     assert_eq!(listen, Some("[::1]:8080".parse().unwrap()));
     assert_eq!(upstream.unwrap().to_string(), "http://app.internal:80");
     assert_eq!(upstream_protocol, Some(UpstreamProtocol::Http2));
-    assert_eq!(health_path, Some(HealthPath::Nowhere));
+    assert_eq!(health_path, Some(OwnPath::Nowhere));
     assert_eq!(access_log, Some(true));
     assert_eq!(workers, NonZeroUsize::new(4));
     assert_eq!(timeouts.connect, Some(Duration::from_millis(500)));

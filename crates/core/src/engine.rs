@@ -178,7 +178,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         &self,
         attributes: &A,
         about: Option<(&str, &str)>,
-    ) -> Result<Result<Standing, Outcome>, StoreError> {
+    ) -> Result<Result<Standing, Box<Outcome>>, StoreError> {
         let (policy, now) = (self.policy.load_full(), self.clock.now());
         let guard = policy.guard(attributes);
         let executed = self.execute(&guard.check, now).await?;
@@ -193,7 +193,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             Err(settled) => Outcome::settle(policy, executed.at, settled),
         };
         self.observer.decided(&refused);
-        Ok(Err(refused))
+        Ok(Err(Box::new(refused)))
     }
 
     async fn balances(
@@ -207,7 +207,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         for some in items.chunks(PEEKS) {
             let mut check = Check::new();
             some.iter().for_each(|item| check.push_new(item.clone()));
-            balances.extend(self.execute(&check, now).await?.decisions);
+            let executed = self.execute(&check, now).await?;
+            balances.extend(executed.decisions.into_iter().map(|decision| (executed.at, decision)));
         }
         Ok(Standing::new(policy, now, found, balances))
     }

@@ -25,8 +25,8 @@ struct Kept {
     rule: usize,
     endpoint: Option<Endpoint>,
     limit: Limit,
-    /// As a peek shows it.
-    balance: Option<Decision>,
+    /// As a peek shows it, and when that was.
+    balance: Option<(Timestamp, Decision)>,
 }
 
 /// The requests that a limit counts, where it does not count all: shown as `POST /orders/{id}`, or without the method where
@@ -48,6 +48,8 @@ pub struct Place<'a> {
     pub endpoint: Option<&'a Endpoint>,
     /// The limit that this caller has by it.
     pub limit: &'a Limit,
+    /// The instant of the balance, by the clock that decides.
+    pub at: Timestamp,
     /// The balance, as a peek shows it; `None` where every endpoint has a counter of its own and none was asked for.
     pub decision: Option<Decision>,
 }
@@ -63,7 +65,7 @@ impl Standing {
         policy: Arc<Policy>,
         at: Timestamp,
         found: Applicable,
-        balances: Vec<Decision>,
+        balances: Vec<(Timestamp, Decision)>,
     ) -> Self {
         let mut balances = balances.into_iter();
         let places = found.places.into_iter().map(|place| Kept {
@@ -73,18 +75,6 @@ impl Standing {
             limit: place.limit,
         });
         Self { places: places.collect(), policy, at, settled: None, truncated: found.truncated }
-    }
-
-    /// The policy that was asked.
-    #[must_use]
-    pub fn policy(&self) -> &Arc<Policy> {
-        &self.policy
-    }
-
-    /// The instant of the answer, by the clock that decides.
-    #[must_use]
-    pub const fn at(&self) -> Timestamp {
-        self.at
     }
 
     /// What lets every request of this caller pass uncounted, if something does.
@@ -100,7 +90,8 @@ impl Standing {
                 rule: self.policy.rule(kept.rule)?,
                 endpoint: kept.endpoint.as_ref(),
                 limit: &kept.limit,
-                decision: kept.balance,
+                at: kept.balance.map_or(self.at, |(at, _)| at),
+                decision: kept.balance.map(|(_, decision)| decision),
             })
         })
     }

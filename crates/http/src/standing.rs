@@ -41,7 +41,7 @@ struct Line<'a> {
 #[must_use]
 pub fn standing(standing: &Standing) -> Response<Bytes> {
     let body = Body {
-        limits: standing.places().map(|place| line(standing, &place)).collect(),
+        limits: standing.places().map(|place| line(&place)).collect(),
         unlimited: standing.settled().is_some(),
         truncated: standing.is_truncated(),
     };
@@ -53,7 +53,7 @@ pub fn standing(standing: &Standing) -> Response<Bytes> {
     response
 }
 
-fn line<'a>(standing: &Standing, place: &Place<'a>) -> Line<'a> {
+fn line<'a>(place: &Place<'a>) -> Line<'a> {
     let scope = place.rule.key().to_string();
     let decision = place.decision;
     let units = |limit: u64| seconds::cap_units(limit);
@@ -63,7 +63,7 @@ fn line<'a>(standing: &Standing, place: &Place<'a>) -> Line<'a> {
         endpoint: place.endpoint.map(ToString::to_string),
         limit: units(decision.map_or_else(|| place.limit.quota(), |d| d.limit)),
         remaining: decision.map(|d| units(d.remaining)),
-        reset: decision.map(|d| standing.at().after(d.reset_after).as_secs_ceil()),
-        window: DisplayDuration(place.limit.window_at(standing.at())).to_string(),
+        reset: decision.map(|d| place.at.after(d.reset_after).as_secs_ceil()),
+        window: DisplayDuration(place.limit.window_at(place.at)).to_string(),
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use cupo_core::{Clock, Engine, Entry, Observer, Settled, Store, Verdict};
 use cupo_http::is_trusted;
-use cupo_tower::{CupoLayer, CupoService, RequestOutcome};
+use cupo_tower::{CupoLayer, CupoService, RequestOutcome, StatusAnswer};
 use http::{Extensions, Request, Response};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
@@ -44,8 +44,12 @@ where
     let judge = Arc::clone(&engine);
     forward.trusted = Arc::new(move |peer| is_trusted(peer, judge.policy().trust()));
     let noted = settings.access_log.is_some();
+    let status_path = settings.status_path.clone();
     serve(settings, listeners, move |worker| {
-        let limiter = CupoLayer::new(Arc::clone(&engine)).peer_by(peer_address);
+        let mut limiter = CupoLayer::new(Arc::clone(&engine)).peer_by(peer_address);
+        if let Some(path) = &status_path {
+            limiter = limiter.status_at(path);
+        }
         Gateway {
             limited: tower_layer::Layer::layer(&limiter, Forwarder::new(forward.clone(), worker)),
             noted,
@@ -106,10 +110,12 @@ where
         let this = self.project();
         let mut result = ready!(this.response.poll(cx));
         if let (true, Ok(response)) = (*this.noted, &mut result) {
-            let note = response
-                .extensions()
-                .get::<RequestOutcome>()
-                .map_or(LimiterNote::new("unavailable", None), note);
+            let extensions = response.extensions();
+            let note = match extensions.get::<RequestOutcome>() {
+                Some(outcome) => note(outcome),
+                None if extensions.get::<StatusAnswer>().is_some() => LimiterNote::new("status", None),
+                None => LimiterNote::new("unavailable", None),
+            };
             response.extensions_mut().insert(note);
         }
         Poll::Ready(result)

@@ -24,6 +24,8 @@ pub struct ServerSettings {
     pub max_concurrent_streams: u32,
     /// Where the health endpoint answers, before everything else; `/.cupo/health` by default, `None` for nowhere.
     pub health_path: Option<Cow<'static, str>>,
+    /// Where callers are told which limits apply to them; `/rate-limit-status` by default, `None` for nowhere.
+    pub status_path: Option<Cow<'static, str>>,
     /// Whom the health endpoint asks how the store does; nobody by default.
     pub store_reporter: Option<StoreReporter>,
     /// How long the health endpoint says 503 before listening stops, so that load balancers look elsewhere; zero by
@@ -44,6 +46,7 @@ impl Default for ServerSettings {
             limits: ClientLimits::default(),
             max_concurrent_streams: 256,
             health_path: Some(Cow::Borrowed("/.cupo/health")),
+            status_path: Some(Cow::Borrowed("/rate-limit-status")),
             store_reporter: None,
             drain_notice: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),

@@ -12,6 +12,7 @@ use http::request::Parts;
 
 use crate::layer::CupoLayer;
 use crate::outcome::RequestOutcome;
+use crate::status;
 
 /// What becomes of a request.
 pub(crate) enum Next {
@@ -35,7 +36,12 @@ where
 {
     let policy = layer.engine.policy();
     let peer = (layer.find_peer)(&head.extensions);
-    let decided = layer.engine.decide(&RequestAttributes::new(&head, peer, policy.trust())).await;
+    let attributes = RequestAttributes::new(&head, peer, policy.trust());
+    if status::is_asked(&layer, &head) {
+        let response = status::answer(&layer, &head, &attributes).await;
+        return (head, Next::Refuse(Box::new(response)));
+    }
+    let decided = layer.engine.decide(&attributes).await;
     let next = match decided {
         Ok(outcome) if !outcome.is_admitted() => {
             let mut response = refusal(&outcome, &head.headers, layer.dialects);

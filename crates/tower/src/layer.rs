@@ -4,7 +4,7 @@ use core::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use cupo_core::{Engine, SystemClock, Unobserved};
+use cupo_core::{Engine, SystemClock, Unobserved, normalise};
 use cupo_http::Dialects;
 use http::Extensions;
 use tower_layer::Layer;
@@ -17,19 +17,28 @@ pub struct CupoLayer<S, C = SystemClock, O = Unobserved> {
     pub(crate) engine: Arc<Engine<S, C, O>>,
     pub(crate) dialects: Dialects,
     pub(crate) find_peer: FindPeer,
+    pub(crate) status_path: Option<Arc<str>>,
 }
 
 impl<S, C, O> CupoLayer<S, C, O> {
     /// A layer that asks `engine`.
     #[must_use]
     pub fn new(engine: Arc<Engine<S, C, O>>) -> Self {
-        Self { engine, dialects: Dialects::default(), find_peer: peer::find }
+        Self { engine, dialects: Dialects::default(), find_peer: peer::find, status_path: None }
     }
 
     /// The fields that responses carry; [`Dialects::default`] unless said otherwise.
     #[must_use]
     pub const fn dialects(mut self, dialects: Dialects) -> Self {
         self.dialects = dialects;
+        self
+    }
+
+    /// Answers `GET` requests for `path`, in any spelling, with the limits that apply to whoever asks: see
+    /// [`standing`](cupo_http::standing()). The service does not see them. `?path=/orders/7&method=POST` asks about one endpoint.
+    #[must_use]
+    pub fn status_at(mut self, path: &str) -> Self {
+        self.status_path = Some(normalise(path).into());
         self
     }
 
@@ -46,7 +55,12 @@ impl<S, C, O> CupoLayer<S, C, O> {
 
 impl<S, C, O> Clone for CupoLayer<S, C, O> {
     fn clone(&self) -> Self {
-        Self { engine: Arc::clone(&self.engine), dialects: self.dialects, find_peer: self.find_peer }
+        Self {
+            engine: Arc::clone(&self.engine),
+            dialects: self.dialects,
+            find_peer: self.find_peer,
+            status_path: self.status_path.clone(),
+        }
     }
 }
 

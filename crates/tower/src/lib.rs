@@ -52,6 +52,7 @@ mod layer;
 mod outcome;
 mod peer;
 mod service;
+mod status;
 
 pub use body::ResponseBody;
 pub use future::ResponseFuture;
@@ -59,3 +60,4 @@ pub use layer::CupoLayer;
 pub use outcome::RequestOutcome;
 pub use peer::PeerAddr;
 pub use service::CupoService;
+pub use status::StatusAnswer;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use cupo_config::{GatewaySource, HealthPath, UpstreamProtocol as Said};
+use cupo_config::{GatewaySource, OwnPath, UpstreamProtocol as Said};
 use cupo_server::{ForwardSettings, ServerSettings, Upstream, UpstreamProtocol};
 
 /// The listening side.
@@ -12,8 +12,13 @@ pub(super) fn server(source: &GatewaySource) -> ServerSettings {
     set(&mut settings.workers, source.workers);
     match &source.health_path {
         None => {}
-        Some(HealthPath::At(path)) => settings.health_path = Some(Cow::Owned(path.clone())),
+        Some(OwnPath::At(path)) => settings.health_path = Some(Cow::Owned(path.clone())),
         Some(_) => settings.health_path = None,
+    }
+    match &source.status_path {
+        None => {}
+        Some(OwnPath::At(path)) => settings.status_path = Some(Cow::Owned(path.clone())),
+        Some(_) => settings.status_path = None,
     }
     let timeouts = &source.timeouts;
     set(&mut settings.timeouts.request_head, timeouts.request_header);

@@ -19,5 +19,6 @@ mod replay_errors;
 mod replay_inputs;
 mod replay_logs;
 mod replay_summary;
+mod status;
 mod upstream;
 mod waiting;

@@ -6,7 +6,7 @@ use super::address;
 use super::scalar::MAX;
 use super::value::{Map, Value};
 use crate::problem::Problem;
-use crate::source::{GatewaySource, HealthPath, LimitsSource, TimeoutsSource, UpstreamProtocol};
+use crate::source::{GatewaySource, LimitsSource, OwnPath, TimeoutsSource, UpstreamProtocol};
 
 /// More worker threads than this are a slip of the pen.
 const MAX_WORKERS: u64 = 1024;
@@ -20,7 +20,8 @@ pub(super) fn gateway(map: &Map<'_>) -> GatewaySource {
         upstream_protocol: map
             .get("upstream_protocol")
             .and_then(|value| value.word("a protocol", &UpstreamProtocol::ALL, UpstreamProtocol::name)),
-        health_path: map.get("health_path").and_then(|value| health_path(&value)),
+        health_path: map.get("health_path").and_then(|value| own_path(&value)),
+        status_path: None,
         access_log: map.get("access_log").and_then(|value| value.boolean()),
         workers: workers.and_then(|workers| NonZeroUsize::new(usize::try_from(workers).ok()?)),
         timeouts: map.get("timeouts").and_then(|value| timeouts(&value)).unwrap_or_default(),
@@ -28,13 +29,13 @@ pub(super) fn gateway(map: &Map<'_>) -> GatewaySource {
     }
 }
 
-fn health_path(value: &Value<'_>) -> Option<HealthPath> {
+pub(super) fn own_path(value: &Value<'_>) -> Option<OwnPath> {
     let text = value.text()?;
     let legal = |b: u8| b.is_ascii_graphic() && !matches!(b, b'?' | b'#');
     match text {
-        "none" => Some(HealthPath::Nowhere),
-        path if path.starts_with('/') && path.bytes().all(legal) => Some(HealthPath::At(path.to_owned())),
-        _ => value.fault(Problem::HealthPath(text.into())),
+        "none" => Some(OwnPath::Nowhere),
+        path if path.starts_with('/') && path.bytes().all(legal) => Some(OwnPath::At(path.to_owned())),
+        _ => value.fault(Problem::OwnPath(text.into())),
     }
 }
 

@@ -6,6 +6,7 @@ mod limit;
 mod matches;
 mod rule;
 mod scalar;
+mod status;
 mod store;
 mod value;
 
@@ -37,6 +38,7 @@ const FIELDS: &[&str] = &[
     "upstream",
     "upstream_protocol",
     "health_path",
+    "status",
     "access_log",
     "workers",
     "timeouts",
@@ -53,7 +55,9 @@ const FIELDS: &[&str] = &[
 /// Decodes the file. `None` where it has no fields at all.
 pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     let map = Value::root(root, faults).map(FIELDS)?;
-    let gateway = gateway::gateway(&map);
+    let mut gateway = gateway::gateway(&map);
+    let status = map.get("status").and_then(|value| status::status(&value)).unwrap_or_default();
+    gateway.status_path = status.path;
     let store = map.get("store").and_then(|value| store::store(&value)).unwrap_or_default();
     let trust = trust(&map);
     let replicas = map.get("replicas").and_then(|value| value.integer(1, MAX_REPLICAS));
@@ -68,7 +72,13 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     Some(Draft {
         gateway,
         store,
-        policy: PolicySource { trust, replicas, rules, ..PolicySource::default() },
+        policy: PolicySource {
+            trust,
+            replicas,
+            status: status.limit.unwrap_or(PolicySource::default().status),
+            rules,
+            ..PolicySource::default()
+        },
         rule_indices,
     })
 }

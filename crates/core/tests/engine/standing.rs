@@ -12,7 +12,7 @@ fn at(method: &str, path: &str) -> MatchSource {
     MatchSource { methods, path: (!path.is_empty()).then(|| path.to_owned()), ..MatchSource::default() }
 }
 
-fn ask(engine: &TestEngine, ask: &Ask, about: Option<(&str, &str)>) -> Result<Standing, Outcome> {
+fn ask(engine: &TestEngine, ask: &Ask, about: Option<(&str, &str)>) -> Result<Standing, Box<Outcome>> {
     ready(engine.standing(ask, about)).unwrap()
 }
 
