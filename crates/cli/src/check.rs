@@ -69,6 +69,9 @@ fn describe_rule(rule: &Rule, out: &mut impl Write) -> io::Result<()> {
     let limit = rule.limit();
     writeln!(out, "\nrule {}", rule.name())?;
     writeln!(out, "  applies to     {}", rule.describe_match())?;
+    if rule.stops() {
+        writeln!(out, "  stops          the rules after it are not looked at")?;
+    }
     writeln!(out, "  counts by      {}", rule.key())?;
     writeln!(out, "  allows         {limit}")?;
     writeln!(out, "  that is        {}", meaning(rule))?;

@@ -97,6 +97,19 @@ fn every_setting() {
 }
 
 #[test]
+fn every_condition() {
+    let config = good("every-condition");
+    let said: Vec<_> = config.policy.rules().iter().map(|r| (r.describe_match(), r.stops())).collect();
+    let all = "GET or POST /users/{id}/posts/** on *.example.org or api.example.com \
+               from 10.0.0.0/8 or 192.0.2.7/32 or 2001:db8::/32 \
+               with x-beta and x-quoted and x-kind equal to `batch job` and x-number equal to `2` \
+               and x-word equal to `present` and x-version like `^2\\.`, \
+               but not (/users/me/**), but not (POST requests, but not (every request from 10.1.0.0/16))";
+    let one = "GET requests on a.example from 192.0.2.7/32, but not (/healthz)";
+    assert_eq!(said, [(all.to_owned(), true), (one.to_owned(), false)]);
+}
+
+#[test]
 fn what_is_not_said_stays_unsaid() {
     let config = cupo_config::parse("p.yaml", "rules: [{ name: all, key: ip, limit: 1/s }]").unwrap();
     assert_eq!(config.gateway, GatewaySource::default());

@@ -8,6 +8,7 @@ mod delay;
 mod help;
 mod identity;
 mod limits;
+mod matching;
 mod operation;
 mod options;
 mod passing;
