@@ -1,5 +1,6 @@
 //! The command line.
 
+mod hash_key;
 mod replay;
 
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use cupo_core::Algorithm;
 use tracing::Level;
 
+pub(crate) use hash_key::HashKeyArgs;
 pub(crate) use replay::ReplayArgs;
 
 /// Cupo: an exact rate limiter.
@@ -31,6 +33,7 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     Check(CheckArgs),
     Replay(ReplayArgs),
+    HashKey(HashKeyArgs),
 }
 
 /// Put a policy before an upstream: a reverse proxy that enforces it.

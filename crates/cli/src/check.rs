@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use cupo_config::{Config, MemoryBound, StoreSource};
-use cupo_core::{Action, Algorithm, DisplayDuration, OnMissing, OnStoreError, Rule};
+use cupo_core::{Action, Algorithm, DisplayDuration, Limit, OnMissing, OnStoreError, PlanFrom, Rule};
 use cupo_store_redis::{RedisSettings, RedisStore};
 
 use crate::args::CheckArgs;
@@ -45,8 +45,10 @@ fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
         [] => writeln!(out, "trusted proxies  none: the address of the connection is the client's")?,
         proxies => writeln!(out, "trusted proxies  {}", proxies.join(", "))?,
     }
+    let tiers: Vec<&str> = config.policy.tiers().collect();
+    describe_callers(config, &tiers, out)?;
     for rule in config.policy.rules() {
-        describe_rule(rule, out)?;
+        describe_rule(rule, &tiers, out)?;
     }
     Ok(())
 }
@@ -65,22 +67,14 @@ fn kept(store: &StoreSource) -> String {
     }
 }
 
-fn describe_rule(rule: &Rule, out: &mut impl Write) -> io::Result<()> {
-    let limit = rule.limit();
+fn describe_rule(rule: &Rule, tiers: &[&str], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nrule {}", rule.name())?;
     writeln!(out, "  applies to     {}", rule.describe_match())?;
     if rule.stops() {
         writeln!(out, "  stops          the rules after it are not looked at")?;
     }
     writeln!(out, "  counts by      {}", rule.key())?;
-    writeln!(out, "  allows         {limit}")?;
-    writeln!(out, "  that is        {}", meaning(rule))?;
-    match limit.quota().checked_div(rule.cost()) {
-        Some(requests) if rule.cost() > 1 => {
-            writeln!(out, "  each costs     {}, so that {requests} requests use it up", rule.cost())?;
-        }
-        _ => writeln!(out, "  each costs     {}", rule.cost())?,
-    }
+    describe_limits(rule, tiers, out)?;
     let excess = match rule.action() {
         Action::Deny => "deny: 429 with Retry-After",
         Action::Delay => {
@@ -103,15 +97,69 @@ fn describe_rule(rule: &Rule, out: &mut impl Write) -> io::Result<()> {
     let store_error = match rule.on_store_error() {
         OnStoreError::Allow => "allow: the request passes, without rate-limit fields".to_owned(),
         OnStoreError::Deny => "deny: 503 with Retry-After".to_owned(),
-        OnStoreError::Local => format!("local: this node allows its share, {}", rule.share()),
+        OnStoreError::Local => {
+            let shares: Vec<String> = rule
+                .shares()
+                .map(|share| share.map_or("unlimited".to_owned(), ToString::to_string))
+                .collect();
+            format!("local: this node allows its share, {}", shares.join("; "))
+        }
         other => other.name().to_owned(),
     };
     writeln!(out, "  without store  {store_error}")
 }
 
+/// What the rule allows, to each tier where that matters.
+fn describe_limits(rule: &Rule, tiers: &[&str], out: &mut impl Write) -> io::Result<()> {
+    let uses = |limit: &Limit| match limit.quota().checked_div(rule.cost()) {
+        Some(requests) if rule.cost() > 1 => format!(", so that {requests} requests use it up"),
+        _ => String::new(),
+    };
+    if rule.is_by_tier() {
+        for (tier, limit) in tiers.iter().zip(rule.limits()) {
+            match limit {
+                Some(limit) => {
+                    writeln!(out, "  allows {tier:<7} {limit}")?;
+                    writeln!(out, "  that is        {}{}", meaning(limit), uses(limit))?;
+                }
+                None => writeln!(out, "  allows {tier:<7} unlimited: the rule does not apply")?,
+            }
+        }
+        return writeln!(out, "  each costs     {}", rule.cost());
+    }
+    for limit in rule.limits().flatten() {
+        writeln!(out, "  allows         {limit}")?;
+        writeln!(out, "  that is        {}", meaning(limit))?;
+        writeln!(out, "  each costs     {}{}", rule.cost(), uses(limit))?;
+    }
+    Ok(())
+}
+
+/// Plans and callers, where there are any.
+fn describe_callers(config: &Config, tiers: &[&str], out: &mut impl Write) -> io::Result<()> {
+    let policy = &config.policy;
+    if let Some(default) = policy.default_tier() {
+        let from: Vec<String> = policy
+            .plan_from()
+            .iter()
+            .map(|from| match from {
+                PlanFrom::Callers => "the file of callers".to_owned(),
+                PlanFrom::Claim(name) => format!("the claim {name} of a verified token"),
+                PlanFrom::Header(name) => format!("the header {name} from a trusted proxy"),
+                _ => "elsewhere".to_owned(),
+            })
+            .collect();
+        writeln!(out, "plans            {}", tiers.join(", "))?;
+        writeln!(out, "plan by          {}; else {default}", from.join(", then "))?;
+    }
+    if let Some(file) = &config.callers {
+        writeln!(out, "callers          {}, from {}", file.callers, file.path.display())?;
+    }
+    Ok(())
+}
+
 /// What the numbers amount to: the burst, and the rate that lasts.
-fn meaning(rule: &Rule) -> String {
-    let limit = rule.limit();
+fn meaning(limit: &Limit) -> String {
     let (quota, window) = (limit.quota(), DisplayDuration(limit.window()));
     if quota == 0 {
         return "nothing: every request is refused".to_owned();

@@ -55,6 +55,8 @@ pub(crate) enum Failure {
     Page { path: PathBuf, source: io::Error },
     #[error("error: the store cannot decide: {0}")]
     Decide(StoreError),
+    #[error("error: stdin has no API key; write one a line, as in `cupo hash-key -c cupo.yaml < key.txt`")]
+    NoKey,
     #[error("error: cannot read events: {0}")]
     Read(io::Error),
     #[error("error: cannot write answers: {0}")]
@@ -105,7 +107,8 @@ impl Failure {
             | Self::Line { .. }
             | Self::NoFormat { .. }
             | Self::Hopeless { .. }
-            | Self::Input { .. } => 1.into(),
+            | Self::Input { .. }
+            | Self::NoKey => 1.into(),
             // Where requests go is an option; what happens to sockets is the machine's.
             Self::Server(cupo_server::Error::Upstream { .. })
             | Self::Options(_)

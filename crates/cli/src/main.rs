@@ -5,6 +5,7 @@
 mod args;
 mod check;
 mod failure;
+mod hash_key;
 mod replay;
 mod serve;
 mod store;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::HashKey(args) => hash_key::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -71,7 +71,7 @@ impl fmt::Display for ConfigError {
         let margin = " ".repeat(line.to_string().len());
         writeln!(f, "error: {}", self.message())?;
         writeln!(f, "{margin}--> {}:{line}:{column}", printable(self.file()))?;
-        if let Some(excerpt) = Excerpt::of(self.source.text(), self.mark) {
+        if let Some(excerpt) = Excerpt::of(self.source.text(), self.mark, self.problem.is_secret()) {
             writeln!(f, "{margin} |")?;
             writeln!(f, "{line} | {}", excerpt.text)?;
             writeln!(f, "{margin} | {}{}", " ".repeat(excerpt.indent), "^".repeat(excerpt.width))?;
@@ -85,12 +85,19 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Everything that is wrong with a policy file, in the order of the file; never empty. `Display` shows the first 50.
+/// Everything that is wrong with a policy file, and then with its file of callers, in the order of the file; never empty. `Display` shows the first 50.
 #[derive(Debug)]
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    pub(crate) fn new(source: &Source, mut faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(source: &Source, faults: Vec<Fault>) -> Self {
+        let mut errors = Self(Vec::new());
+        errors.add(source, faults);
+        errors
+    }
+
+    /// Adds what is wrong with a file.
+    pub(crate) fn add(&mut self, source: &Source, mut faults: Vec<Fault>) {
         faults.sort_by_key(|fault| (fault.mark.line, fault.mark.column));
         let error = |Fault { mark, path, problem }| ConfigError {
             source: source.clone(),
@@ -98,11 +105,15 @@ impl ConfigErrors {
             path: printable(&path).into(),
             problem,
         };
-        Self(faults.into_iter().map(error).collect())
+        self.0.extend(faults.into_iter().map(error));
     }
 
     pub(crate) fn one(source: &Source, mark: Mark, problem: Problem) -> Self {
         Self::new(source, vec![Fault { mark, path: String::new(), problem }])
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The errors.

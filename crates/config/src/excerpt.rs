@@ -19,11 +19,14 @@ const MAX_WIDTH: usize = 110;
 const BEFORE: usize = 40;
 
 impl Excerpt {
-    /// `None` where the text is empty or ends before the line.
-    pub(crate) fn of(text: &str, mark: Mark) -> Option<Self> {
+    /// `None` where the text is empty or ends before the line; where the place is `secret`, nothing from there on is shown.
+    pub(crate) fn of(text: &str, mark: Mark, secret: bool) -> Option<Self> {
         let line = text.split('\n').nth(mark.line.checked_sub(1)?).filter(|_| !text.is_empty())?;
         let at = mark.column.saturating_sub(1);
-        let line = &masked(line);
+        let mut line = masked(line);
+        if secret {
+            line = line.chars().take(at).chain(line.chars().skip(at).map(|_| '*')).collect();
+        }
         let length = line.chars().count();
         let skipped = if length > MAX_WIDTH { at.saturating_sub(BEFORE) } else { 0 };
         let mut shown: String = line.chars().skip(skipped).take(MAX_WIDTH).map(Self::shown).collect();
@@ -50,8 +53,27 @@ impl Excerpt {
     }
 }
 
-/// The line with every password of a URL (`scheme://user:password@host`) made unreadable, character by character.
+/// The line with what may be a secret made unreadable, character by character.
 fn masked(line: &str) -> String {
+    masked_keys(&masked_passwords(line))
+}
+
+/// Whatever stands where the hash of an API key belongs and is none: it may be the key.
+fn masked_keys(line: &str) -> String {
+    let Some((before, value)) = line.split_once("api_key_hash") else { return line.to_owned() };
+    let start = value.len().saturating_sub(value.trim_start_matches(['"', '\'', ':', ' ', '\t']).len());
+    let (lead, value) = value.split_at(start);
+    let digits = value.bytes().take_while(u8::is_ascii_hexdigit).count();
+    let next = value.get(digits..).and_then(|rest| rest.chars().next());
+    if digits == 64 && next.is_none_or(|c| !c.is_alphanumeric()) {
+        return line.to_owned();
+    }
+    let hidden: String = value.chars().map(|c| if c.is_whitespace() { c } else { '*' }).collect();
+    format!("{before}api_key_hash{lead}{hidden}")
+}
+
+/// Every password of a URL (`scheme://user:password@host`).
+fn masked_passwords(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("://") {
@@ -82,7 +104,7 @@ mod tests {
     use super::{Excerpt, Mark};
 
     fn excerpt(text: &str, column: usize, width: usize) -> Option<(String, usize, usize)> {
-        Excerpt::of(text, Mark { line: 1, column, width }).map(|e| (e.text, e.indent, e.width))
+        Excerpt::of(text, Mark { line: 1, column, width }, false).map(|e| (e.text, e.indent, e.width))
     }
 
     #[test]
@@ -112,5 +134,22 @@ mod tests {
     #[test]
     fn what_would_steer_a_terminal_is_replaced() {
         assert_eq!(excerpt("\u{1b}[31m\t\u{202e}x", 1, 1).unwrap().0, "\u{fffd}[31m \u{fffd}x");
+    }
+
+    #[test]
+    fn what_may_be_a_key_is_not_shown() {
+        let hash = "0a".repeat(32);
+        let as_it_is = format!("- {{ api_key_hash: {hash}, times: 1 }}");
+        for (line, shown) in [
+            (as_it_is.as_str(), as_it_is.as_str()),
+            ("- api_key_hash: sk-1", "- api_key_hash: ****"),
+            ("- api_key_hash: 'sk 1', plan: x", "- api_key_hash: '** *** ***** *"),
+            ("- { api_key_hash: ab12, plan: x }", "- { api_key_hash: ***** ***** * *"),
+            ("- \"api_key_hash\": sk-1", "- \"api_key_hash\": ****"),
+        ] {
+            assert_eq!(Excerpt::of(line, Mark::START, false).unwrap().text, shown);
+        }
+        let mark = Mark { line: 1, column: 3, width: 4 };
+        assert_eq!(Excerpt::of("  sk-1", mark, true).unwrap().text, "  ****");
     }
 }

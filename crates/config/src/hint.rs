@@ -1,6 +1,6 @@
 //! What to do about a problem.
 
-use cupo_core::{KeySpecError, LimitError, RateError};
+use cupo_core::{KeySpecError, LEAST_SECRET_BYTES, LimitError, RateError};
 use granit_parser::ErrorKind;
 
 use crate::decode::SCHEMES;
@@ -9,6 +9,7 @@ use crate::problem::{Expected, Found, Problem};
 pub(crate) fn hint(problem: &Problem) -> String {
     match problem {
         Problem::Read(_) => "give the path of a file that exists and may be read".to_owned(),
+        Problem::FileTooLarge { limit } if *limit > crate::MAX_FILE_BYTES => "callers of the same plan need no entries: let a token or a trusted header name it".to_owned(),
         Problem::FileTooLarge { .. } => "a policy of a thousand rules is shorter; is this the right file?".to_owned(),
         Problem::NotUtf8 => "save the file as UTF-8; Latin-1 and UTF-16 are not understood".to_owned(),
         Problem::Empty => "write at least one rule: `rules: [{ name: all, key: ip, limit: 100/minute }]`".to_owned(),
@@ -41,6 +42,14 @@ pub(crate) fn hint(problem: &Problem) -> String {
         Problem::HostBits { network, .. } => {
             format!("write `{}` for the network, or `{}` for the host", network.trunc(), network.addr())
         }
+        Problem::PlanFrom(_) => "write `callers`, `claim(NAME)` of a verified token, or `header(NAME)` from a trusted proxy".to_owned(),
+        Problem::NoSecret(name) => format!("set it before the start, as in `export {name}=\"$(openssl rand -hex 32)\"`"),
+        Problem::ShortSecret(_) => format!("at least {LEAST_SECRET_BYTES} bytes from a random source, as from `openssl rand -hex 32`"),
+        Problem::Callers { .. } => "give the path of a file that exists and may be read; it counts from the folder of the policy file".to_owned(),
+        Problem::EmptyCallers => "write `callers: []`, or an entry such as `callers: [{ user: alice, times: 10 }]`".to_owned(),
+        Problem::CallerWithoutWho => "write one of `api_key_hash`, `user` and `ip`".to_owned(),
+        Problem::CallerSaysNothing => "write `plan`, `times`, `blocked` or `unlimited`, or drop the entry".to_owned(),
+        Problem::ApiKeyHash => "write the 64 hexadecimal digits that `cupo hash-key` prints, and never the key itself".to_owned(),
         Problem::OwnPath(_) => "write a path that begins with `/`, as in `/.cupo/health`, or `none`".to_owned(),
         Problem::StoreIsUrl => "write `store: { redis: { url: redis://127.0.0.1:6379 } }`".to_owned(),
         Problem::StoreUrl => format!("write HOST:PORT after one of {}, as in `redis://127.0.0.1:6379`", SCHEMES.join(" ")),
@@ -134,6 +143,7 @@ fn rate(error: &RateError) -> String {
 
 fn limit(error: &LimitError) -> &'static str {
     match error {
+        LimitError::BurstOnNothing { .. } => "for example `{ rate: 100/minute, burst: 10 }`",
         LimitError::NeverRefills { .. } => "for example `refill: 1/second`",
         _ => "for example `100/minute`",
     }
@@ -170,6 +180,14 @@ fn policy(problem: &cupo_core::Problem) -> &'static str {
         P::StopsAll => "for example `match: { path: /hooks }` beside `stop: true`",
         P::Path(_) => "for example `path: \"/hooks/{id}\"`, or `path: \"/search/**\"` for everything below",
         P::HeaderName(_) => "for example `x-api-key`",
+        P::PlanName(_) | P::NoPlans => "for example `plans: { free: { requests: 100/hour } }`",
+        P::UnknownPlan { .. } | P::UnknownNumber { .. } => "write one of them, in the same letter case",
+        P::TierLacks { .. } => "for example `requests: 100/hour`",
+        P::CallersNotAsked => "for example `plan: { from: [callers], default: free }`",
+        P::CallerTwice { .. } => "for example `{ user: alice, plan: premium, times: 10 }`",
+        P::EmptyUser => "for example `user: alice`",
+        P::BlockedAndUnlimited | P::ZeroTimes => "for example `{ user: mallory, blocked: true }`",
+        P::Times { .. } => "for example `times: 10`",
         _ => "see docs/policy.md",
     }
 }

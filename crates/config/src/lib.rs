@@ -16,10 +16,12 @@
 
 #![forbid(unsafe_code)]
 
+mod callers;
 mod decode;
 mod error;
 mod excerpt;
 mod fault;
+mod file;
 mod hint;
 mod problem;
 mod reader;
@@ -27,6 +29,7 @@ mod source;
 mod store_source;
 mod tree;
 
+pub use callers::{CallersFile, MAX_CALLERS_BYTES};
 pub use error::{ConfigError, ConfigErrors};
 pub use problem::{Expected, Found, Problem};
 pub use source::{
@@ -34,13 +37,13 @@ pub use source::{
 };
 pub use store_source::{MemoryBound, PasswordSource, RedisSource, StoreSource};
 
-use std::fs::File;
-use std::io::Read as _;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 
 use cupo_core::Policy;
 
+use callers::Callers;
 use fault::Faults;
 use tree::{Mark, Node};
 
@@ -52,24 +55,35 @@ pub const MAX_FILE_BYTES: usize = 1 << 20;
 /// # Errors
 /// [`ConfigErrors`]: everything that is wrong with the file, or why it cannot be read.
 pub fn load(path: impl AsRef<Path>) -> Result<Config, ConfigErrors> {
-    let path = path.as_ref();
-    let name = path.display().to_string();
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
-    match (read, String::from_utf8(bytes)) {
-        (Err(error), _) => Err(ConfigErrors::one(&Source::new(&name, ""), Mark::START, Problem::Read(error))),
-        (Ok(_), Ok(text)) => parse(&name, &text),
-        (Ok(_), Err(error)) => {
-            let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-            let mark = Mark::after(Source::new(&name, &String::from_utf8_lossy(before)).text());
-            let source = Source::new(&name, &String::from_utf8_lossy(error.as_bytes()));
-            Err(ConfigErrors::one(&source, mark, Problem::NotUtf8))
-        }
+    match file::read(path.as_ref(), MAX_FILE_BYTES) {
+        Ok(source) => parse_source(source, true),
+        Err(unread) => Err(ConfigErrors::one(&unread.source, unread.mark, unread.problem)),
     }
 }
 
-/// Compiles `text`; `file_name` is what errors call it. O(length).
+/// The same without the file of callers that the policy names, which is not looked at.
+///
+/// # Errors
+/// [`ConfigErrors`]: everything that is wrong with the policy file, or why it cannot be read.
+pub fn load_without_callers(path: impl AsRef<Path>) -> Result<Config, ConfigErrors> {
+    match file::read(path.as_ref(), MAX_FILE_BYTES) {
+        Ok(source) => parse_source(source, false),
+        Err(unread) => Err(ConfigErrors::one(&unread.source, unread.mark, unread.problem)),
+    }
+}
+
+impl Config {
+    /// The same policy with its file of callers, its other files and the environment as they are now. Blocks on file I/O.
+    ///
+    /// # Errors
+    /// [`ConfigErrors`]: everything that is wrong with them now.
+    pub fn reload(&self) -> Result<Self, ConfigErrors> {
+        parse_source(self.source.clone(), self.callers.is_some())
+    }
+}
+
+/// Compiles `text`; `file_name` is what errors call it, and where the paths of other files count from. Reads those
+/// files and the variables of the environment that `text` names. O(length).
 ///
 /// # Errors
 /// [`ConfigErrors`]: everything that is wrong with the text.
@@ -78,15 +92,42 @@ pub fn parse(file_name: &str, text: &str) -> Result<Config, ConfigErrors> {
     if text.len() > MAX_FILE_BYTES {
         return Err(ConfigErrors::one(&source, Mark::START, Problem::FileTooLarge { limit: MAX_FILE_BYTES }));
     }
+    parse_source(source, true)
+}
+
+fn parse_source(source: Source, with_callers: bool) -> Result<Config, ConfigErrors> {
     let faults = Faults::default();
+    let mut callers = None;
     let decoded = reader::read(source.text(), &faults).and_then(|root| {
-        let draft = decode::draft(&root, &faults)?;
-        let policy = compile(draft.policy, &draft.rule_indices, &root, &faults)?;
-        Some(Config { gateway: draft.gateway, store: draft.store, policy, source: source.clone() })
+        let mut draft = decode::draft(&root, &faults)?;
+        if let Some((said, mark)) = draft.callers.as_ref().filter(|_| with_callers) {
+            match Callers::load(source.name(), said) {
+                Ok(loaded) => callers = Some(loaded),
+                Err((path, error)) => {
+                    let problem = Problem::Callers { path, source: error };
+                    faults.add(*mark, "callers".to_owned(), problem);
+                }
+            }
+        }
+        if let Some(callers) = &mut callers {
+            draft.policy.callers = mem::take(&mut callers.entries);
+            if !draft.has_plans {
+                draft.policy.callers.iter_mut().for_each(|caller| caller.plan = None);
+            }
+        }
+        let policy = compile(draft.policy, &draft.rule_indices, &root, &faults, callers.as_ref())?;
+        let callers = callers.as_ref().map(Callers::file);
+        Some((draft.gateway, draft.store, policy, callers))
     });
-    match (decoded, faults.into_inner()) {
-        (Some(config), faults) if faults.is_empty() => Ok(config),
-        (_, faults) => Err(ConfigErrors::new(&source, faults)),
+    let mut errors = ConfigErrors::new(&source, faults.into_inner());
+    if let Some((source, faults)) = callers.map(Callers::into_faults) {
+        errors.add(&source, faults);
+    }
+    match decoded {
+        Some((gateway, store, policy, callers)) if errors.is_empty() => {
+            Ok(Config { gateway, store, policy, callers, source })
+        }
+        _ => Err(errors),
     }
 }
 
@@ -96,12 +137,17 @@ fn compile(
     rule_indices: &[usize],
     root: &Node,
     faults: &Faults,
+    callers: Option<&Callers>,
 ) -> Option<Arc<Policy>> {
     let errors = match Policy::compile(policy) {
         Ok(policy) => return Some(policy),
         Err(errors) => errors,
     };
     for error in errors.0 {
+        if let Some(callers) = callers.filter(|_| error.path.starts_with("callers[")) {
+            tell_of_callers(error, callers);
+            continue;
+        }
         let in_file = |index: usize| rule_indices.get(index).copied().unwrap_or(index);
         let problem = match error.problem {
             cupo_core::Problem::DuplicateName { name, first } => {
@@ -111,7 +157,7 @@ fn compile(
             cupo_core::Problem::NoRules if !root.field("rules").is_some_and(Node::is_empty_list) => continue,
             other => other,
         };
-        let path = tree::renumber(&error.path, in_file);
+        let path = tree::renumber(&error.path, "rules", in_file);
         let (mut node, path) = root.locate(&path);
         if let cupo_core::Problem::Method(method) = &problem {
             node = node.item_with_text(method).unwrap_or(node);
@@ -119,4 +165,20 @@ fn compile(
         faults.add(node.mark, path, Problem::Policy(problem));
     }
     None
+}
+
+/// Brings an error about a caller back to where he was written.
+fn tell_of_callers(error: cupo_core::PolicyError, callers: &Callers) {
+    let in_file = |index: usize| callers.indices.get(index).copied().unwrap_or(index);
+    let problem = match error.problem {
+        cupo_core::Problem::CallerTwice { first } => {
+            cupo_core::Problem::CallerTwice { first: in_file(first) }
+        }
+        other => other,
+    };
+    let path = tree::renumber(&error.path, "callers", in_file);
+    if let Some(root) = &callers.root {
+        let (node, path) = root.locate(&path);
+        callers.faults.add(node.mark, path, Problem::Policy(problem));
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use granit_parser::ErrorKind;
 use thiserror::Error;
@@ -147,6 +148,35 @@ pub enum Problem {
         /// The network.
         network: ipnet::IpNet,
     },
+    /// The text does not say where a plan is said.
+    #[error("`{0}` is not where a caller's plan is said")]
+    PlanFrom(Box<str>),
+    /// The environment has no such secret.
+    #[error("the environment has no secret in the variable `{0}`")]
+    NoSecret(Box<str>),
+    /// The secret is too short.
+    #[error("the secret in the variable `{0}` of the environment is too short")]
+    ShortSecret(Box<str>),
+    /// The file of callers cannot be read.
+    #[error("cannot read the file of callers `{}`: {source}", path.display())]
+    Callers {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file of callers says nothing.
+    #[error("the file of callers says nothing")]
+    EmptyCallers,
+    /// An entry does not say whom it is about.
+    #[error("this entry does not say whom it is about")]
+    CallerWithoutWho,
+    /// An entry says nothing of its caller.
+    #[error("this entry says nothing of its caller")]
+    CallerSaysNothing,
+    /// The text is no hash of an API key. It is not shown: it may be the key.
+    #[error("this is not the hash of an API key")]
+    ApiKeyHash,
     /// The text is no path of an endpoint of the gateway's own.
     #[error("`{0}` is not a path")]
     OwnPath(Box<str>),
@@ -171,6 +201,11 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// Whether what is there may be a secret.
+    pub(crate) const fn is_secret(&self) -> bool {
+        matches!(self, Self::ApiKeyHash)
+    }
+
     pub(crate) fn syntax(kind: &ErrorKind) -> Self {
         match kind {
             ErrorKind::RecursionLimitExceeded => Self::TooDeep { limit: 64 },

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cupo_core::Policy;
 
+use crate::callers::CallersFile;
 use crate::store_source::StoreSource;
 
 /// Everything a policy file says.
@@ -20,6 +21,8 @@ pub struct Config {
     pub store: StoreSource,
     /// The compiled policy.
     pub policy: Arc<Policy>,
+    /// The file of callers, where the policy names one.
+    pub callers: Option<CallersFile>,
     /// The file, for messages.
     pub source: Source,
 }

@@ -130,11 +130,12 @@ fn longest_field<'a, 'p>(entries: &'a [Entry], path: &'p str) -> Option<(&'a Nod
     Some((&entry.value, after, format!(".{}", entry.name)))
 }
 
-/// `rules[I]…` with I replaced by `index(I)`.
-pub(crate) fn renumber(path: &str, index: impl Fn(usize) -> usize) -> String {
-    let parts = path.strip_prefix("rules[").and_then(|rest| rest.split_once(']'));
+/// `LIST[I]…` with I replaced by `index(I)`.
+pub(crate) fn renumber(path: &str, list: &str, index: impl Fn(usize) -> usize) -> String {
+    let rest = path.strip_prefix(list).and_then(|rest| rest.strip_prefix('['));
+    let parts = rest.and_then(|rest| rest.split_once(']'));
     match parts.and_then(|(i, rest)| Some((i.parse().ok()?, rest))) {
-        Some((i, rest)) => format!("rules[{}]{rest}", index(i)),
+        Some((i, rest)) => format!("{list}[{}]{rest}", index(i)),
         None => path.to_owned(),
     }
 }

@@ -23,7 +23,7 @@ fn shown(config: &Config) -> Vec<String> {
                 r.name(),
                 r.describe_match(),
                 r.key(),
-                r.limit(),
+                r.limits().next().flatten().unwrap(),
                 r.cost(),
                 r.action(),
                 r.on_missing()
@@ -146,7 +146,10 @@ fn a_byte_order_mark_document_marks_and_json_are_fine() {
         assert_eq!(good(name).policy.rules().len(), 1, "{name}");
     }
     let config = good("document-marks");
-    assert_eq!(config.policy.rules()[0].limit().to_string(), "fixed_window, 100 per 1m");
+    assert_eq!(
+        config.policy.rules()[0].limits().next().flatten().unwrap().to_string(),
+        "fixed_window, 100 per 1m"
+    );
 }
 
 #[test]
@@ -221,7 +224,10 @@ fn the_examples_load() {
     let all = load("../../examples/every-algorithm-and-key.yaml").unwrap_or_else(|errors| panic!("{errors}"));
     let rules = all.policy.rules();
     for algorithm in Algorithm::ALL {
-        assert!(rules.iter().any(|r| r.limit().algorithm() == algorithm), "{algorithm} is not shown");
+        assert!(
+            rules.iter().any(|r| r.limits().flatten().any(|limit| limit.algorithm() == algorithm)),
+            "{algorithm} is not shown"
+        );
     }
     for action in Action::ALL {
         assert!(rules.iter().any(|r| r.action() == *action), "{action} is not shown");

@@ -80,6 +80,18 @@ pub trait Attributes {
         false
     }
 
+    /// The value of a claim of a verified token.
+    fn claim(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let _ = name;
+        None
+    }
+
+    /// The value of a header that somebody vouches for: a trusted proxy wrote it, or let it pass. `name` is in lower case.
+    fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let _ = name;
+        None
+    }
+
     /// What this request costs in multiples of a rule's cost; 0 is a peek.
     fn cost(&self) -> u64 {
         1

@@ -39,6 +39,7 @@ mod outcome;
 mod path;
 mod policy;
 mod rate;
+mod scaled;
 mod settled;
 mod standing;
 mod store;
@@ -52,15 +53,18 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
 pub use engine::Engine;
 pub use host::canonical_host;
-pub use key::{Key, KeyBuilder, KeySpec, KeySpecError, Kind, canonical_address};
+pub use key::{
+    ApiKeyHash, Key, KeyBuilder, KeySecret, KeySpec, KeySpecError, Kind, LEAST_SECRET_BYTES, NotAHash,
+    SecretTooShort, canonical_address,
+};
 pub use limit::{Limit, LimitError};
 pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, ExemptionSource, ExemptionsSource, HeaderSecret, HeaderSource, HeaderTest, MatchSource,
-    OnMissing, OnStoreError, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Rule, RuleSource,
-    STATUS_RULE, Trust,
+    Action, CallerSource, ExemptionSource, ExemptionsSource, HeaderSecret, HeaderSource, HeaderTest,
+    LimitSource, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicyError,
+    PolicyErrors, PolicySource, Problem, Rule, RuleSource, STATUS_RULE, TierSource, Trust, Who,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use settled::{Entry, Settled};

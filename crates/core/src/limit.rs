@@ -54,6 +54,22 @@ pub enum LimitError {
         /// The capacity that was asked for.
         capacity: u64,
     },
+    /// A burst on a window that holds nothing.
+    #[error(
+        "a burst of {burst} on a count of 0 would open what a limit of 0 closes; write a count of at least 1, or drop the burst"
+    )]
+    BurstOnNothing {
+        /// The burst that was asked for.
+        burst: u64,
+    },
+    /// A burst of a bucket.
+    #[error(
+        "{algorithm}: a burst adds to the count of a window; the burst of a bucket is its capacity or its queue"
+    )]
+    BurstOfBucket {
+        /// The algorithm that was asked for.
+        algorithm: Algorithm,
+    },
     /// The numbers are too large to be exact, in microseconds and in milliseconds.
     #[error("{algorithm}: {units} units over {} cannot be counted exactly: their product has to stay below 2^53 ({bound}) in whole milliseconds; lower the units or shorten the time", DisplayDuration(*.period))]
     OutOfDomain {

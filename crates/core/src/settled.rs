@@ -37,7 +37,7 @@ impl Settled {
 pub enum Entry {
     /// The entry of this name in the policy's allow-list or block-list.
     Listed(Arc<str>),
-    /// What the policy says of this caller.
+    /// What the policy says of this caller, such as `callers[3]`.
     Caller(Arc<str>),
 }
 

@@ -94,7 +94,7 @@ fn core_depends_on_no_io_no_runtime_and_no_http() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["arc-swap", "ipnet", "regex", "sha2", "smallvec", "subtle", "thiserror"],
+        ["arc-swap", "hmac", "ipnet", "regex", "sha2", "smallvec", "subtle", "thiserror"],
         "core grows by a decision, not by the way"
     );
 }

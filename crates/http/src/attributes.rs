@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 
 use crate::client_address::{is_trusted, walk};
+use crate::credential::{canonical_credentials, carries_credentials};
 use crate::pairs::{SEVERAL, cookie_value, query_value};
 
 /// A request's head, its peer, and whom to believe, as [`Attributes`]. Borrows all; answers without allocating unless a
@@ -68,6 +69,14 @@ impl<'a> RequestAttributes<'a> {
         let first = lines.next()?.as_bytes();
         Some(Cow::Borrowed(if lines.next().is_some() { SEVERAL } else { first }))
     }
+
+    /// The same; of a header that carries credentials in their [one spelling](canonical_credentials).
+    fn canonical(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        match self.single(name)? {
+            Cow::Borrowed(value) if carries_credentials(name) => Some(canonical_credentials(value)),
+            value => Some(value),
+        }
+    }
 }
 
 impl Attributes for RequestAttributes<'_> {
@@ -76,7 +85,7 @@ impl Attributes for RequestAttributes<'_> {
     }
 
     fn api_key(&self) -> Option<Cow<'_, [u8]>> {
-        self.single(&self.trust.api_key_header)
+        self.canonical(&self.trust.api_key_header)
     }
 
     /// The user that a trusted proxy names; from anybody else the header does not count.
@@ -97,8 +106,14 @@ impl Attributes for RequestAttributes<'_> {
         Some(self.uri.path())
     }
 
+    /// Credentials come in their one spelling, or a caller is a new client with every other.
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.single(name)
+        self.canonical(name)
+    }
+
+    /// A header of a request that a trusted proxy sent; from anybody else it does not count.
+    fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        if self.peer_is_trusted { self.single(name) } else { None }
     }
 
     fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {

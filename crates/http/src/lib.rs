@@ -25,6 +25,7 @@
 mod advice;
 mod attributes;
 mod client_address;
+mod credential;
 mod dialect;
 mod pairs;
 mod refusal;
@@ -35,6 +36,7 @@ mod standing;
 pub use advice::{Advice, Quota};
 pub use attributes::RequestAttributes;
 pub use client_address::{client_address, is_trusted};
+pub use credential::{canonical_credentials, carries_credentials};
 pub use dialect::{Dialect, Dialects, write_fields};
 pub use refusal::{refusal, unavailable};
 pub use seconds::{MAX_SECONDS, MAX_UNITS};

@@ -74,7 +74,7 @@ proptest! {
                 prop_assert_eq!(quota.policy.as_deref(), Some(ruling.rule.name()));
                 prop_assert_eq!(quota.limit, Some(decision.limit));
                 prop_assert_eq!(quota.remaining, Some(decision.remaining));
-                let window = ceil(ruling.rule.limit().window());
+                let window = ceil(ruling.limit.window());
                 prop_assert_eq!(quota.window, Some(window).filter(|w| !w.is_zero()));
                 let more = decision.retry_after().unwrap_or(decision.reset_after);
                 let contradicts = wait.is_some_and(|wait| ceil(more) > wait);

@@ -91,6 +91,7 @@ Answer:
   verdict      admit, deny (wait retry_after_us) or impossible (the cost can never fit)
   shadow       true on decisions of rules that only watch
   lacks        the rule that refused the request because it lacks what the rule counts by (on_missing: deny)
+  listed       allow or block, where the policy says so of the caller whatever the limits; entry tells which entry
 
 Exit codes:
   0  every event was decided, or at least half of the lines of a log

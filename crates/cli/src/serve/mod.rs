@@ -1,6 +1,7 @@
 //! `cupo serve`: the gateway.
 
 mod alarm;
+mod callers;
 mod quick;
 mod settings;
 mod signals;
@@ -20,6 +21,7 @@ use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::store::{self, AnyStore};
 use alarm::Alarm;
+use callers::Callers;
 use signals::Signals;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     }
     let forward = settings::forward(&plan.gateway, upstream);
     let local = local_memory(&plan.policy);
+    let mut callers = plan.callers;
     let alarm = Arc::new(Alarm::new());
     server.store_reporter = plan.store.redis().cloned().map(|store| {
         let alarm = Arc::clone(&alarm);
@@ -52,7 +55,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let engine = Arc::new(engine);
     let listeners = Listeners::bind(&[listen], server.workers)?;
     // Before anybody can know that we are here, and stop us.
-    let mut signals = Signals::catch().map_err(Failure::Runtime)?;
+    let mut signals = Signals::catch(callers.is_some()).map_err(Failure::Runtime)?;
     let running = start_gateway(server, listeners, forward, Arc::clone(&engine))?;
     // The access log has stdout to itself: it is for programs to read.
     let announced = if log_thread.is_some() {
@@ -64,11 +67,17 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         tracing::warn!(%error, "nobody could be told where cupo listens");
     }
 
-    let sweep = || {
-        let memory = engine.store().memory().into_iter().chain(local.as_deref());
-        memory.for_each(|store| store.sweep(engine.clock().now()));
-    };
-    signals.wait(settings::SWEEP_EVERY, sweep);
+    let mut looks = 0_u32;
+    signals.wait(settings::LOOK_EVERY, |asked| {
+        if let Some(callers) = &mut callers {
+            callers.look(&engine, asked);
+        }
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(settings::SWEEP_EVERY) {
+            let memory = engine.store().memory().into_iter().chain(local.as_deref());
+            memory.for_each(|store| store.sweep(engine.clock().now()));
+        }
+    });
     running.stop();
     signals.exit_on_the_next();
     running.join()?;
@@ -85,6 +94,7 @@ struct Plan {
     upstream: Option<String>,
     policy: Arc<Policy>,
     store: AnyStore,
+    callers: Option<Callers>,
 }
 
 impl Plan {
@@ -95,12 +105,13 @@ impl Plan {
             let policy = quick::policy(&args.quick)?;
             let source = args.store.as_deref().map_or_else(StoreSource::default, store::named);
             let store = AnyStore::open(&source, None)?;
-            return Ok(Self { gateway: GatewaySource::default(), upstream, policy, store });
+            return Ok(Self { gateway: GatewaySource::default(), upstream, policy, store, callers: None });
         };
         let config = cupo_config::load(file)?;
-        let source = args.store.as_deref().map_or(config.store, store::named);
+        let source = args.store.as_deref().map_or(config.store.clone(), store::named);
         let store = AnyStore::open(&source, None)?;
-        Ok(Self { gateway: config.gateway, upstream, policy: config.policy, store })
+        let (gateway, policy) = (config.gateway.clone(), Arc::clone(&config.policy));
+        Ok(Self { gateway, upstream, policy, store, callers: Callers::watch(config) })
     }
 
     /// Where requests go; the options overrule the file.

@@ -17,8 +17,9 @@ pub(super) fn policy(args: &QuickArgs) -> Result<Arc<Policy>, Failure> {
         ));
     };
     let rate: Rate = rate.parse().map_err(|source| Failure::Rate { option: "--limit", source })?;
-    let mut rule = RuleSource::new(NAME, key(args)?, limit(args, rate)?);
-    if rule.limit.algorithm() == Algorithm::LeakyBucket {
+    let limit = limit(args, rate)?;
+    let mut rule = RuleSource::new(NAME, key(args)?, limit);
+    if limit.algorithm() == Algorithm::LeakyBucket {
         rule.action = Action::Delay;
     }
     Ok(Policy::compile(PolicySource { rules: vec![rule], ..PolicySource::default() })?)

@@ -50,8 +50,11 @@ pub(super) fn forward(source: &GatewaySource, upstream: Upstream) -> ForwardSett
     settings
 }
 
-/// How often counters at rest are swept from memory.
-pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// How often files that may change are looked at.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Counters at rest are swept from memory at every so many looks.
+pub(super) const SWEEP_EVERY: u32 = 5;
 
 fn set<T>(field: &mut T, said: Option<T>) {
     if let Some(said) = said {

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first asks to finish, the second does not wait.
+//! SIGINT and SIGTERM: the first asks to finish, the second does not wait. SIGHUP asks to look at files.
 
 use std::io;
 use std::time::Duration;
@@ -14,28 +14,33 @@ pub(super) struct Signals {
     runtime: Runtime,
     interrupt: Signal,
     terminate: Signal,
+    /// Where there are files to look at.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
-    pub(super) fn catch() -> io::Result<Self> {
+    /// SIGHUP as well where `hangup` says so; else it ends the process, as everybody expects of a terminal that is closed.
+    pub(super) fn catch(hangup: bool) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let (interrupt, terminate) = {
+        let (interrupt, terminate, hangup) = {
             let _within = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+            let hangup = if hangup { Some(signal(SignalKind::hangup())?) } else { None };
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, hangup)
         };
-        Ok(Self { runtime, interrupt, terminate })
+        Ok(Self { runtime, interrupt, terminate, hangup })
     }
 
-    /// Waits for a signal, and does `chore` every `period` meanwhile.
-    pub(super) fn wait(&mut self, period: Duration, mut chore: impl FnMut()) {
-        let Self { runtime, interrupt, terminate } = self;
+    /// Waits for a signal to end, and does `chore` every `period` meanwhile; it is told whether SIGHUP asked for it.
+    pub(super) fn wait(&mut self, period: Duration, mut chore: impl FnMut(bool)) {
+        let Self { runtime, interrupt, terminate, hangup } = self;
         runtime.block_on(async {
             let mut tick = tokio::time::interval(period);
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => break,
                     _ = terminate.recv() => break,
-                    _ = tick.tick() => chore(),
+                    () = received(hangup.as_mut()) => chore(true),
+                    _ = tick.tick() => chore(false),
                 }
             }
         });
@@ -44,9 +49,19 @@ impl Signals {
     /// From now on a signal ends the process at once.
     pub(super) fn exit_on_the_next(mut self) {
         std::thread::spawn(move || {
-            self.wait(Duration::from_secs(3600), || {});
+            self.wait(Duration::from_secs(3600), |_| {});
             #[allow(clippy::exit, reason = "whoever signals twice does not want to wait")]
             std::process::exit(INTERRUPTED);
         });
+    }
+}
+
+/// Ready when the signal has come; never without one.
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
     }
 }

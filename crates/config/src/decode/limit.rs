@@ -2,12 +2,27 @@
 
 use std::time::Duration;
 
-use cupo_core::{Algorithm, Limit, LimitError};
+use cupo_core::{Algorithm, Limit, LimitError, LimitSource};
 
 use super::scalar::MAX;
 use super::value::{Map, Value};
 use crate::problem::{Expected, Problem};
 use crate::tree::Content;
+
+/// A rule's limit: its own, or the number of a name in the caller's tier.
+pub(super) fn of_rule(value: &Value<'_>) -> Option<LimitSource> {
+    let plan = match value.content() {
+        Content::Map(_) => value.fields()?.get("plan"),
+        _ => None,
+    };
+    match plan {
+        Some(plan) => {
+            value.map(&["plan"])?;
+            plan.text().map(|name| LimitSource::Plan(name.to_owned()))
+        }
+        None => limit(value).map(LimitSource::Own),
+    }
+}
 
 pub(super) fn limit(value: &Value<'_>) -> Option<Limit> {
     match value.content() {
@@ -21,6 +36,10 @@ pub(super) fn limit(value: &Value<'_>) -> Option<Limit> {
 }
 
 fn by_algorithm(map: &Map<'_>) -> Option<Limit> {
+    // As a rate by itself is.
+    if map.names().all(|name| matches!(name, "rate" | "burst")) && map.get("rate").is_some() {
+        return windowed(map, Limit::sliding_window_counter);
+    }
     let algorithm = map.need("algorithm", "algorithm: sliding_window_counter")?.word(
         "an algorithm",
         &Algorithm::ALL,
@@ -45,13 +64,15 @@ fn by_algorithm(map: &Map<'_>) -> Option<Limit> {
     }
 }
 
-/// `count` per `window`, or the two as one `rate`.
+/// `count` per `window`, or the two as one `rate`; and perhaps a `burst` more.
 fn windowed(map: &Map<'_>, make: fn(u64, Duration) -> Result<Limit, LimitError>) -> Option<Limit> {
-    map.allow(&["algorithm", "count", "window", "rate"]);
+    map.allow(&["algorithm", "count", "window", "rate", "burst"]);
+    let burst = map.or("burst", 0, |value| value.integer(0, MAX));
+    let make = |count, window| make(count, window)?.with_burst(burst.unwrap_or(0));
     let Some(rate) = map.get("rate") else {
         let count = map.need("count", "count: 100").and_then(|value| value.integer(0, MAX));
         let window = map.need("window", "window: 1m").and_then(|value| value.duration());
-        return made(map.value(), make(count?, window?));
+        return sound(burst, made(map.value(), make(count?, window?)));
     };
     for other in ["count", "window"] {
         if map.get(other).is_some() {
@@ -59,7 +80,12 @@ fn windowed(map: &Map<'_>, make: fn(u64, Duration) -> Result<Limit, LimitError>)
         }
     }
     let rate = rate.rate()?;
-    made(map.value(), make(rate.count, rate.period))
+    sound(burst, made(map.value(), make(rate.count, rate.period)))
+}
+
+/// The limit, unless its burst was no number.
+fn sound(burst: Option<u64>, limit: Option<Limit>) -> Option<Limit> {
+    burst.and(limit)
 }
 
 fn made(value: &Value<'_>, limit: Result<Limit, LimitError>) -> Option<Limit> {

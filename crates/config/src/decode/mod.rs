@@ -1,21 +1,25 @@
 //! From the tree to plain values.
 
 mod address;
+mod callers;
 mod gateway;
 mod limit;
 mod matches;
+mod plans;
 mod rule;
 mod scalar;
+mod secret;
 mod status;
 mod store;
 mod value;
 
-use cupo_core::{PolicySource, RuleSource, Trust};
+use cupo_core::{LimitSource, PolicySource, RuleSource, Trust};
 
 use crate::fault::Faults;
 use crate::source::GatewaySource;
 use crate::store_source::StoreSource;
-use crate::tree::Node;
+use crate::tree::{Mark, Node};
+pub(crate) use callers::callers;
 pub(crate) use store::SCHEMES;
 use value::{Map, Value};
 
@@ -28,6 +32,10 @@ pub(crate) struct Draft {
     pub(crate) policy: PolicySource,
     /// The index in the file of each of them.
     pub(crate) rule_indices: Vec<usize>,
+    /// The file of callers, and where it is named.
+    pub(crate) callers: Option<(String, Mark)>,
+    /// Whether the plans are as they were written, and not left out for their faults.
+    pub(crate) has_plans: bool,
 }
 
 /// Far more nodes than any fleet has.
@@ -48,6 +56,10 @@ const FIELDS: &[&str] = &[
     "ipv6_prefix",
     "api_key_header",
     "user_header",
+    "api_key_secret_env",
+    "plans",
+    "plan",
+    "callers",
     "replicas",
     "rules",
 ];
@@ -67,20 +79,23 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
         .and_then(|rules| rules.list())
         .map(|rules| rules.iter().map(rule::rule).collect())
         .unwrap_or_default();
+    let plans = plans::plans(&map);
+    let has_plans = plans.is_some();
+    // What plans with faults would have said is unknown, not wrong.
+    let known = |rule: &RuleSource| has_plans || matches!(rule.limit, LimitSource::Own(_));
     let (rule_indices, rules) =
-        decoded.into_iter().enumerate().filter_map(|(i, rule)| Some((i, rule?))).unzip();
-    Some(Draft {
-        gateway,
-        store,
-        policy: PolicySource {
-            trust,
-            replicas,
-            status: status.limit.unwrap_or(PolicySource::default().status),
-            rules,
-            ..PolicySource::default()
-        },
-        rule_indices,
-    })
+        decoded.into_iter().enumerate().filter_map(|(i, rule)| Some((i, rule.filter(known)?))).unzip();
+    let policy = PolicySource {
+        trust,
+        replicas,
+        status: status.limit.unwrap_or(PolicySource::default().status),
+        rules,
+        api_key_secret: map.get("api_key_secret_env").and_then(|value| secret::from_env(&value)),
+        plans: plans.unwrap_or_default(),
+        ..PolicySource::default()
+    };
+    let callers = map.get("callers").and_then(|value| Some((value.text()?.to_owned(), value.mark())));
+    Some(Draft { gateway, store, policy, rule_indices, callers, has_plans })
 }
 
 /// What is wrong is left at its default, which has no faults of its own.

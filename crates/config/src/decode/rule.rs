@@ -19,7 +19,7 @@ pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     let matches = map.or("match", MatchSource::default(), matches);
     let stop = map.or("stop", false, |value| value.boolean());
     let key = map.need("key", "key: ip").and_then(|value| key(&value));
-    let limit = map.need("limit", "limit: 100/minute").and_then(|value| limit::limit(&value));
+    let limit = map.need("limit", "limit: 100/minute").and_then(|value| limit::of_rule(&value));
     let cost = map.or("cost", 1, |value| value.integer(0, MAX));
     let action =
         map.or("action", Action::default(), |value| value.word("an action", Action::ALL, Action::name));
@@ -55,7 +55,7 @@ fn parsed(value: &Value<'_>, parts: &[&str]) -> Option<KeySpec> {
 }
 
 /// One text, or a list of them.
-fn texts<'a>(value: &Value<'a>) -> Option<Vec<(Value<'a>, &'a str)>> {
+pub(super) fn texts<'a>(value: &Value<'a>) -> Option<Vec<(Value<'a>, &'a str)>> {
     match value.content() {
         Content::Text { text, .. } => Some(vec![(value.clone(), text)]),
         Content::List(_) => {

@@ -2,7 +2,7 @@
 
 use crate::fault::Faults;
 use crate::problem::{Expected, Found, Problem};
-use crate::tree::{Content, Entry, Node};
+use crate::tree::{Content, Entry, Mark, Node};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Value<'a> {
@@ -25,6 +25,10 @@ impl<'a> Value<'a> {
 
     pub(crate) const fn content(&self) -> &'a Content {
         &self.node.content
+    }
+
+    pub(crate) const fn mark(&self) -> Mark {
+        self.node.mark
     }
 
     pub(crate) fn fault<T>(&self, problem: Problem) -> Option<T> {
@@ -84,6 +88,19 @@ impl<'a> Map<'a> {
             let problem = Problem::UnknownField { name: entry.name.as_str().into(), allowed };
             self.value.faults.add(entry.mark, self.path_of(&entry.name), problem);
         }
+    }
+
+    /// The names of the fields, in the order in which they were written.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// The fields, by whatever names, in the order in which they were written.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> {
+        self.entries.iter().map(|entry| {
+            let path = self.path_of(&entry.name);
+            (entry.name.as_str(), Value { node: &entry.value, path, faults: self.value.faults })
+        })
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {

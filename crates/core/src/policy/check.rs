@@ -3,12 +3,14 @@
 use smallvec::SmallVec;
 
 use super::action::{Action, OnMissing, OnStoreError};
+use super::limits::Numbers;
+use super::plans::Caller;
 use super::request::Request;
 use super::route::Route;
 use super::{Policy, Rule};
 use crate::attributes::Attributes;
 use crate::check::{Check, CheckItem};
-use crate::key::Context;
+use crate::key::{Context, Key};
 use crate::settled::Settled;
 
 /// What a request has to pass.
@@ -22,6 +24,8 @@ pub(crate) struct Prepared {
     pub(crate) shadow: ShadowItems,
     /// Whether the request is to be refused for its credentials once it is counted.
     pub(crate) bad_credentials: bool,
+    /// The indices of the caller's tier and multiplier.
+    numbers: (usize, usize),
 }
 
 /// Rules that only watch, by index, each with what it counts.
@@ -39,21 +43,29 @@ impl Policy {
         request: &Request<'_, A>,
     ) -> Result<Prepared, Settled> {
         let attributes = request.attributes;
-        if let Some(settled) = self.exemptions.settle(request) {
+        let caller = self.caller(attributes);
+        if let Some(settled) = self.settle(request, &caller) {
             return Err(settled);
         }
         let path = request.path.as_deref();
         let found = self.index.find(path, request.host.as_deref());
         let route = path.map(|path| Route { path, template: found.template });
-        let context =
-            Context { ipv6_prefix: self.trust.ipv6_prefix, method: request.method, route: route.as_ref() };
+        let context = self.context(&caller, request.method, route.as_ref());
         let bad_credentials = attributes.has_bad_credentials();
-        let mut prepared = Prepared { bad_credentials, ..Prepared::default() };
+        let numbers = (caller.tier, caller.times);
+        let mut prepared = Prepared { bad_credentials, numbers, ..Prepared::default() };
         for index in found.rules {
             let Some(rule) = self.rules.get(index).filter(|rule| rule.conditions.matches(request)) else {
                 continue;
             };
-            match (rule.item(attributes, &context), rule.on_missing) {
+            let Some(numbers) = rule.limits.at(caller.tier, caller.times) else {
+                // What is unlimited for this caller counts nothing, and stops what a count would stop.
+                if rule.stop && rule.conditions.surely_match(request) && rule.has_key(attributes, &context) {
+                    break;
+                }
+                continue;
+            };
+            match (rule.item(attributes, &context, numbers), rule.on_missing) {
                 (Some(item), _) if rule.action == Action::Shadow => prepared.shadow.push((index, item)),
                 (Some(item), _) => {
                     prepared.check.push_new(item);
@@ -71,20 +83,66 @@ impl Policy {
         }
         Ok(prepared)
     }
+
+    /// What settles the request, if anything does. Whoever is blocked anywhere does not pass.
+    fn settle<A: Attributes + ?Sized>(
+        &self,
+        request: &Request<'_, A>,
+        caller: &Caller<'_>,
+    ) -> Option<Settled> {
+        let listed = self.exemptions.settle(request, &self.hasher, caller.api_key);
+        Self::either(listed, caller)
+    }
+
+    /// What settles every request of the caller's.
+    pub(super) fn settle_always<A: Attributes + ?Sized>(
+        &self,
+        request: &Request<'_, A>,
+        caller: &Caller<'_>,
+    ) -> Option<Settled> {
+        let listed = self.exemptions.settle_always(request, &self.hasher, caller.api_key);
+        Self::either(listed, caller)
+    }
+
+    fn either(listed: Option<Settled>, caller: &Caller<'_>) -> Option<Settled> {
+        match (listed, caller.settled) {
+            (Some(Settled::Allowed(_)), Some(blocked @ Settled::Blocked(_))) => Some(blocked.clone()),
+            (None, Some(said)) => Some(said.clone()),
+            (listed, _) => listed,
+        }
+    }
+
+    /// What the policy adds to the request when keys are made.
+    pub(super) const fn context<'a>(
+        &'a self,
+        caller: &Caller<'_>,
+        method: Option<&'a str>,
+        route: Option<&'a Route<'a>>,
+    ) -> Context<'a> {
+        let ipv6_prefix = self.trust.ipv6_prefix;
+        Context { ipv6_prefix, method, route, hasher: &self.hasher, api_key: caller.api_key }
+    }
+
+    /// Who makes the request, as far as the policy asks.
+    pub(super) fn caller<A: Attributes + ?Sized>(&self, attributes: &A) -> Caller<'_> {
+        self.plans.as_ref().map_or_else(Caller::default, |plans| plans.caller(attributes, &self.hasher))
+    }
 }
 
 impl Prepared {
     /// What this node decides by itself when the store cannot: the rules that say `local`, each with its share of the limit.
     /// `None` where a rule refuses then.
     pub(crate) fn shares(self, policy: &Policy) -> Option<Self> {
-        let mut shares = Self::default();
+        let (tier, times) = self.numbers;
+        let mut shares = Self { numbers: self.numbers, ..Self::default() };
         for (&index, item) in self.rules.iter().zip(self.check.items()) {
             let rule = policy.rules.get(index)?;
             match rule.on_store_error {
                 OnStoreError::Allow => {}
                 OnStoreError::Deny => return None,
                 OnStoreError::Local => {
-                    shares.check.push_new(CheckItem { limit: rule.share, ..item.clone() });
+                    let limit = rule.limits.at(tier, times)?.share;
+                    shares.check.push_new(CheckItem { limit, ..item.clone() });
                     shares.rules.push(index);
                 }
             }
@@ -94,14 +152,21 @@ impl Prepared {
 }
 
 impl Rule {
+    /// Whether the rule counts requests like this one, for callers whom it limits.
+    pub(super) fn has_key<A: Attributes + ?Sized>(&self, attributes: &A, context: &Context<'_>) -> bool {
+        let shared = self.on_missing == OnMissing::Shared;
+        self.key.key(&Key::builder("").build(), attributes, context, shared).is_some()
+    }
+
     pub(super) fn item<A: Attributes + ?Sized>(
         &self,
         attributes: &A,
         context: &Context<'_>,
+        numbers: &Numbers,
     ) -> Option<CheckItem> {
         let shared = self.on_missing == OnMissing::Shared;
-        let key = self.key.key(&self.prefix, attributes, context, shared)?;
+        let key = self.key.key(&numbers.prefix, attributes, context, shared)?;
         // A product out of range is a cost that can never fit, which is what the bound says too.
-        Some(CheckItem { key, limit: self.limit, cost: self.cost.saturating_mul(attributes.cost()) })
+        Some(CheckItem { key, limit: numbers.limit, cost: self.cost.saturating_mul(attributes.cost()) })
     }
 }

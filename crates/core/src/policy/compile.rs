@@ -1,20 +1,20 @@
 //! From what the operator wrote to what requests are matched against; everything wrong is told at once.
 
-use std::collections::HashMap;
+mod limits;
+mod plans;
 
-use sha2::{Digest as _, Sha256};
+use core::mem::discriminant;
+use std::collections::HashMap;
 
 use super::conditions::Conditions;
 use super::error::{PolicyError, PolicyErrors, Problem};
 use super::exemption::Exemptions;
 use super::index::Index;
 use super::request::Needs;
-use super::{Action, OnMissing, OnStoreError, Policy, PolicySource, Rule, RuleSource, STATUS_RULE, Trust};
-use crate::algorithm::ending_window::Edges;
-use crate::algorithm::{Algorithm, Params};
-use crate::key::{Key, KeySpec, Kind};
+use super::{OnMissing, Policy, PolicySource, Rule, RuleSource, STATUS_RULE, Trust};
+use crate::key::{Hasher, KeySpec, Kind};
 use crate::limit::Limit;
-use crate::time::Resolution;
+use limits::Ground;
 
 pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     let mut errors = Errors::default();
@@ -37,14 +37,20 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     }
     let exemptions = Exemptions::compile(source.exemptions, &mut errors);
     check_stops(&source.rules, &mut errors);
-    let replicas = source.replicas;
+    let default = plans::check(&source.plans, &mut errors);
+    let multipliers = plans::multipliers(&source.callers, &mut errors);
+    let callers = plans::compile(&source.plans, default, source.callers, &multipliers, &mut errors);
+    let ground = Ground { replicas: source.replicas, plans: &source.plans, multipliers: &multipliers };
+    // Asking is the same for everybody.
+    let level = Ground { multipliers: multipliers.get(..1).unwrap_or_default(), ..ground };
     let guard = guard(source.status);
     let rules: Vec<Rule> = source
         .rules
         .into_iter()
-        .chain([guard])
+        .map(|rule| (rule, &ground))
+        .chain([(guard, &level)])
         .enumerate()
-        .filter_map(|(i, rule)| compile_rule(i, rule, replicas, &mut errors))
+        .filter_map(|(i, (rule, ground))| compile_rule(i, rule, ground, &mut errors))
         .collect();
     if !errors.is_empty() {
         return Err(PolicyErrors(errors.0));
@@ -54,7 +60,8 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     matched.enumerate().for_each(|(i, rule)| index.add(i, &rule.conditions));
     let mut needs = rules.iter().map(|rule| rule.conditions.needs()).fold(exemptions.needs(), Needs::and);
     needs.path |= rules.iter().any(|rule| rule.key.kinds().any(|kind| *kind == Kind::Route));
-    Ok(Policy { trust: source.trust, exemptions, rules, index, needs })
+    let hasher = Hasher::new(source.api_key_secret.as_ref());
+    Ok(Policy { trust: source.trust, hasher, exemptions, plans: callers, rules, index, needs })
 }
 
 /// The rule that guards the status endpoint: it applies to no request, and is asked by itself.
@@ -72,6 +79,18 @@ impl Errors {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Adds what may be found several times, for several rules, and is told once.
+    fn add_once(&mut self, path: &str, problem: Problem) {
+        let kind = discriminant(&problem);
+        if !self.0.iter().any(|error| error.path == path && discriminant(&error.problem) == kind) {
+            self.add(path, problem);
+        }
+    }
+
+    const fn count(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -96,64 +115,29 @@ fn check_stops(rules: &[RuleSource], errors: &mut Errors) {
     }
 }
 
-fn compile_rule(index: usize, rule: RuleSource, replicas: u32, errors: &mut Errors) -> Option<Rule> {
+fn compile_rule(index: usize, rule: RuleSource, ground: &Ground<'_>, errors: &mut Errors) -> Option<Rule> {
     let mut problems = Vec::new();
     if !is_name(&rule.name) {
         problems.push(("name", Problem::Name(rule.name.clone())));
-    }
-    let quota = rule.limit.quota();
-    if rule.cost == 0 {
-        problems.push(("cost", Problem::ZeroCost));
-    } else if rule.cost > quota && quota > 0 {
-        problems.push(("cost", Problem::CostAboveQuota { cost: rule.cost, quota }));
-    }
-    if rule.action == Action::Delay && rule.limit.algorithm() != Algorithm::LeakyBucket {
-        problems.push(("action", Problem::DelayWithoutSlots));
-    }
-    let share = match rule.on_store_error {
-        OnStoreError::Local => rule.limit.share(replicas),
-        OnStoreError::Allow | OnStoreError::Deny => Ok(rule.limit),
-    };
-    if let Err(error) = &share {
-        problems.push(("limit", Problem::Share(error.clone())));
     }
     let sound = problems.is_empty();
     for (field, problem) in problems {
         errors.add(&format!("rules[{index}].{field}"), problem);
     }
-    let prefix = prefix(&rule);
+    let limits = limits::limits(index, &rule, ground, errors);
     let conditions = Conditions::compile(rule.matches, &format!("rules[{index}].match"), errors);
+    let limits = limits?;
     sound.then(|| Rule {
-        prefix,
         conditions,
         stop: rule.stop,
         name: rule.name.into(),
         key: rule.key,
-        limit: rule.limit,
+        limits,
         cost: rule.cost,
         action: rule.action,
         on_missing: rule.on_missing,
         on_store_error: rule.on_store_error,
-        share: share.unwrap_or(rule.limit),
     })
-}
-
-/// What every key of the rule begins with. A state counted in other ticks, or in other parts of a unit, would be misread:
-/// so it gets other keys, and a rule whose rate changes starts anew.
-fn prefix(rule: &RuleSource) -> Key {
-    let ticks = match rule.limit.resolution() {
-        Resolution::Micros => 0x40,
-        Resolution::Millis => 0x41,
-    };
-    let parts = match rule.limit.params() {
-        Params::TokenBucket(p) => p.period,
-        Params::LeakyBucket(p) => p.period,
-        Params::EndingWindow(p) => return prefix_of_edges(rule, ticks, p.edges),
-        Params::FixedWindow(_) | Params::SlidingWindowLog(_) | Params::SlidingWindowCounter(_) => 0,
-    };
-    let parts = parts.to_le_bytes();
-    let used = parts.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
-    Key::builder(&rule.name).part(ticks, "", parts.get(..used).unwrap_or_default()).build()
 }
 
 /// Whether headers and logs can carry `name` as the name of a rule or an entry.
@@ -165,19 +149,6 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Whether `name` is a header's, in lower case.
 pub(super) fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase())
-}
-
-/// A window that is kept by its end goes on to that end: under other edges it would lock its key out until then, so it gets
-/// other keys too.
-fn prefix_of_edges(rule: &RuleSource, ticks: u8, edges: Edges) -> Key {
-    let mut hash = Sha256::new();
-    match edges {
-        Edges::FirstRequest { window } => hash.update(window.to_le_bytes()),
-        Edges::Calendar(calendar) => hash.update(calendar.name()),
-    }
-    // Four bytes tell the edges of one rule's past from each other.
-    let hash = hash.finalize();
-    Key::builder(&rule.name).part(ticks, "", hash.get(..4).unwrap_or_default()).build()
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).

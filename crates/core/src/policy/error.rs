@@ -141,6 +141,82 @@ pub enum Problem {
     /// The path template is malformed.
     #[error(transparent)]
     Path(#[from] TemplateError),
+    /// The name of a tier or of a number is empty, too long, or has other characters.
+    #[error(
+        "`{0}` is not the name of a plan or a number; write 1 to 64 characters from a to z, A to Z, 0 to 9 and - _"
+    )]
+    PlanName(String),
+    /// The name of a tier, or of a number in its tier, comes twice.
+    #[error("`{0}` comes twice; give each its own name")]
+    PlanTwice(String),
+    /// Plans are chosen among, and there are none.
+    #[error("there are no plans to choose from; write `plans`")]
+    NoPlans,
+    /// There is no such tier.
+    #[error("there is no plan `{name}`; there are: {known}")]
+    UnknownPlan {
+        /// The name.
+        name: String,
+        /// The tiers there are.
+        known: String,
+    },
+    /// No tier has such a number.
+    #[error("no plan has a number `{number}`; there are: {known}")]
+    UnknownNumber {
+        /// The name.
+        number: String,
+        /// The numbers there are.
+        known: String,
+    },
+    /// A tier lacks a number that a rule takes.
+    #[error(
+        "the plan `{tier}` has no number `{number}`, which the rule `{rule}` takes; write it, or `{number}: unlimited`"
+    )]
+    TierLacks {
+        /// The tier.
+        tier: String,
+        /// The number.
+        number: String,
+        /// The rule.
+        rule: String,
+    },
+    /// A claim without a name.
+    #[error("a claim has a name")]
+    EmptyClaim,
+    /// What is said of a caller's tier is never looked at.
+    #[error("this plan is never looked at: `plan.from` does not name `callers`")]
+    CallersNotAsked,
+    /// A caller is in the list twice.
+    #[error("callers[{first}] is about this caller already; say all in one entry")]
+    CallerTwice {
+        /// The entry that is there already.
+        first: usize,
+    },
+    /// A user without a name.
+    #[error("a user has a name")]
+    EmptyUser,
+    /// Blocked and unlimited at once.
+    #[error("a caller is blocked or unlimited, not both; keep one of the two")]
+    BlockedAndUnlimited,
+    /// No times as much as others.
+    #[error("0 times as much is nothing; write `blocked: true` to refuse the caller")]
+    ZeroTimes,
+    /// More multipliers than there may be.
+    #[error("callers have more than {most} different `times`; use plans for so many")]
+    ManyTimes {
+        /// The most.
+        most: usize,
+    },
+    /// So many times a limit leave the number domain.
+    #[error("{times} times what the rule `{rule}` allows cannot be counted: {error}")]
+    Times {
+        /// The multiplier.
+        times: u64,
+        /// The rule.
+        rule: String,
+        /// Why.
+        error: LimitError,
+    },
     /// The prefix length is out of range.
     #[error("an IPv6 prefix has 1 to 128 bits, not {0}; 64 is one customer of most providers")]
     Ipv6Prefix(u8),

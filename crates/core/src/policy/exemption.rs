@@ -13,6 +13,7 @@ use super::error::Problem;
 use super::match_source::MatchSource;
 use super::request::{Needs, Request};
 use crate::attributes::Attributes;
+use crate::key::{ApiKeyHash, Hasher};
 use crate::settled::{Entry, Settled};
 
 /// Bytes of a SHA-256.
@@ -37,7 +38,7 @@ pub struct ExemptionSource {
     pub name: String,
     /// What the requests are like.
     pub matches: MatchSource,
-    /// Hashes of API keys, one of which the request has to carry; empty for all.
+    /// Hashes of API keys as the policy hashes them, one of which the request has to carry; empty for all.
     pub api_keys: Vec<Hash>,
     /// A secret that the request has to carry; `None` for all.
     pub secret: Option<HeaderSecret>,
@@ -70,9 +71,13 @@ impl HeaderSecret {
     /// Whether the request carries the secret. The time that it takes depends on the length of what the request carries and on
     /// nothing else: both are hashed, and the comparison of the hashes looks at every byte.
     fn is_carried<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
-        let Some(shown) = attributes.header(&self.header) else { return false };
-        let shown: Hash = Sha256::digest(shown.trim_ascii()).into();
-        shown.ct_eq(&self.hash).into()
+        let (mut some, mut all) = (false, true);
+        attributes.header_lines(&self.header, &mut |shown| {
+            let shown: Hash = Sha256::digest(shown.trim_ascii()).into();
+            all &= bool::from(shown.ct_eq(&self.hash));
+            some = true;
+        });
+        some && all
     }
 }
 
@@ -134,9 +139,15 @@ impl Exemptions {
     }
 
     /// What the lists say of a request, if anything.
-    pub(super) fn settle<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Option<Settled> {
+    /// `api_key` is the hash of the request's API key, where it is known already.
+    pub(super) fn settle<A: Attributes + ?Sized>(
+        &self,
+        request: &Request<'_, A>,
+        hasher: &Hasher,
+        api_key: Option<ApiKeyHash>,
+    ) -> Option<Settled> {
         let name = |entry: &Exemption| Entry::Listed(Arc::clone(&entry.name));
-        let carries = |entry: &&Exemption| entry.is_carried(request.attributes);
+        let carries = |entry: &&Exemption| entry.is_carried(request.attributes, hasher, api_key);
         // Where the lines of a header disagree, a request is blocked and is not allowed.
         let mut block = self.block.iter().filter(|entry| entry.conditions.matches(request));
         let mut allow = self.allow.iter().filter(|entry| entry.conditions.surely_match(request));
@@ -147,11 +158,16 @@ impl Exemptions {
 
 impl Exemptions {
     /// What the lists say of every request of the caller who sent this one, whatever its method, path and headers, if anything.
-    pub(super) fn settle_always<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Option<Settled> {
+    pub(super) fn settle_always<A: Attributes + ?Sized>(
+        &self,
+        request: &Request<'_, A>,
+        hasher: &Hasher,
+        api_key: Option<ApiKeyHash>,
+    ) -> Option<Settled> {
         let find = |list: &[Exemption]| {
             let mut certain = list.iter().filter(|entry| entry.conditions.could_match(request) == Some(true));
             certain
-                .find(|entry| entry.is_carried(request.attributes))
+                .find(|entry| entry.is_carried(request.attributes, hasher, api_key))
                 .map(|e| Entry::Listed(Arc::clone(&e.name)))
         };
         find(&self.block).map(Settled::Blocked).or_else(|| find(&self.allow).map(Settled::Allowed))
@@ -166,16 +182,16 @@ impl ExemptionSource {
 
 impl Exemption {
     /// Whether the request carries what the entry asks for beside its conditions.
-    fn is_carried<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
-        (self.api_keys.is_empty() || self.has_listed_key(attributes))
+    fn is_carried<A: Attributes + ?Sized>(
+        &self,
+        attributes: &A,
+        hasher: &Hasher,
+        api_key: Option<ApiKeyHash>,
+    ) -> bool {
+        let api_key = || api_key.or_else(|| hasher.hash(&attributes.api_key()?));
+        // The table's hashing is keyed at random, so how long a miss takes tells nothing of the hashes that are listed.
+        let listed = |ApiKeyHash(hash)| self.api_keys.contains(&hash);
+        (self.api_keys.is_empty() || api_key().is_some_and(listed))
             && self.secret.as_ref().is_none_or(|secret| secret.is_carried(attributes))
-    }
-
-    /// The table's hashing is keyed at random, so how long a miss takes tells nothing of the hashes that are listed.
-    fn has_listed_key<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
-        attributes.api_key().is_some_and(|key| {
-            let hash: Hash = Sha256::digest(key.trim_ascii()).into();
-            self.api_keys.contains(&hash)
-        })
     }
 }

@@ -8,8 +8,10 @@ mod error;
 mod exemption;
 mod header;
 mod index;
+mod limits;
 mod match_source;
 mod networks;
+mod plans;
 mod request;
 mod route;
 mod source;
@@ -20,6 +22,7 @@ pub(crate) use check::{Prepared, ShadowItems};
 pub use error::{PolicyError, PolicyErrors, Problem};
 pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
 pub use match_source::{HeaderSource, HeaderTest, MatchSource};
+pub use plans::{CallerSource, LimitSource, PlanFrom, PlansSource, TierSource, Who};
 pub(crate) use route::Route;
 pub use source::{PolicySource, RuleSource, STATUS_RULE, Trust};
 pub(crate) use standing::Applicable;
@@ -28,18 +31,23 @@ use std::sync::Arc;
 
 use crate::attributes::Attributes;
 use crate::check::CheckItem;
-use crate::key::{Context, Key, KeySpec};
+use crate::key::{ApiKeyHash, Hasher, KeySpec};
 use crate::limit::Limit;
 use conditions::Conditions;
 use exemption::Exemptions;
 use index::Index;
+use limits::Limits;
+use plans::Plans;
 use request::Needs;
 
 /// A compiled policy: immutable, swapped whole.
 #[derive(Debug)]
 pub struct Policy {
     trust: Trust,
+    hasher: Hasher,
     exemptions: Exemptions,
+    /// Where there are plans or callers.
+    plans: Option<Box<Plans>>,
     /// The rules, and after them the one that guards the status endpoint.
     rules: Vec<Rule>,
     index: Index,
@@ -76,13 +84,44 @@ impl Policy {
     /// The check that a question at the status endpoint has to pass.
     pub(crate) fn guard<A: Attributes + ?Sized>(&self, attributes: &A) -> Prepared {
         let index = self.rules.len().saturating_sub(1);
-        let context = Context { ipv6_prefix: self.trust.ipv6_prefix, method: None, route: None };
+        let context = self.context(&plans::Caller::default(), None, None);
         let mut prepared = Prepared::default();
-        if let Some(item) = self.rules.get(index).and_then(|rule| rule.item(attributes, &context)) {
+        let item = |rule: &Rule| rule.item(attributes, &context, rule.limits.at(0, 0)?);
+        if let Some(item) = self.rules.get(index).and_then(item) {
             prepared.check.push_new(CheckItem { cost: 1, ..item });
             prepared.rules.push(index);
         }
         prepared
+    }
+
+    /// The names of the tiers, in the order in which they were written; none without plans.
+    pub fn tiers(&self) -> impl Iterator<Item = &str> {
+        self.plans.iter().flat_map(|plans| &plans.tiers).map(|name| &**name)
+    }
+
+    /// The tier of callers of whom none is said, or an unknown one.
+    #[must_use]
+    pub fn default_tier(&self) -> Option<&str> {
+        let plans = self.plans.as_ref()?;
+        plans.tiers.get(plans.default).map(|name| &**name)
+    }
+
+    /// Where callers' tiers are said, in the order in which that counts.
+    #[must_use]
+    pub fn plan_from(&self) -> &[PlanFrom] {
+        self.plans.as_ref().map_or(&[], |plans| &plans.from)
+    }
+
+    /// How many callers something is said of.
+    #[must_use]
+    pub fn callers(&self) -> usize {
+        self.plans.as_ref().map_or(0, |plans| plans.entries.len())
+    }
+
+    /// The hash of an API key as this policy counts it; `None` for a key of blanks.
+    #[must_use]
+    pub fn hash_api_key(&self, key: &[u8]) -> Option<ApiKeyHash> {
+        self.hasher.hash(key)
     }
 }
 
@@ -93,14 +132,11 @@ pub struct Rule {
     conditions: Conditions,
     stop: bool,
     key: KeySpec,
-    prefix: Key,
-    limit: Limit,
+    limits: Limits,
     cost: u64,
     action: Action,
     on_missing: OnMissing,
     on_store_error: OnStoreError,
-    /// This node's share of the limit.
-    share: Limit,
 }
 
 impl Rule {
@@ -122,10 +158,17 @@ impl Rule {
         &self.key
     }
 
-    /// How much of it is allowed.
+    /// How much of it is allowed, by tier and in their order; a single one where the rule has a limit of its own. `None` is
+    /// unlimited.
+    pub fn limits(&self) -> impl ExactSizeIterator<Item = Option<&Limit>> {
+        let columns = self.limits.columns.max(1);
+        self.limits.cells.iter().step_by(columns).map(|cell| cell.as_ref().map(|numbers| &numbers.limit))
+    }
+
+    /// Whether the limit is that of the caller's tier.
     #[must_use]
-    pub const fn limit(&self) -> &Limit {
-        &self.limit
+    pub const fn is_by_tier(&self) -> bool {
+        self.limits.by_tier
     }
 
     /// Units that one request takes.
@@ -152,10 +195,10 @@ impl Rule {
         self.on_store_error
     }
 
-    /// This node's share of the limit: what `on_store_error: local` enforces.
-    #[must_use]
-    pub const fn share(&self) -> &Limit {
-        &self.share
+    /// This node's shares of the [limits](Self::limits): what `on_store_error: local` enforces.
+    pub fn shares(&self) -> impl ExactSizeIterator<Item = Option<&Limit>> {
+        let columns = self.limits.columns.max(1);
+        self.limits.cells.iter().step_by(columns).map(|cell| cell.as_ref().map(|numbers| &numbers.share))
     }
 
     /// The requests that it applies to, in words.

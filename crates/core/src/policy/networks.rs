@@ -37,7 +37,7 @@ impl Networks {
 }
 
 /// The network as clients are written: IPv4 that is wrapped in IPv6 is IPv4.
-fn canonical(network: IpNet) -> IpNet {
+pub(super) fn canonical(network: IpNet) -> IpNet {
     let bits = network.prefix_len().checked_sub(96);
     match (bits, network, canonical_address(network.addr())) {
         (Some(bits), IpNet::V6(_), IpAddr::V4(address)) => {

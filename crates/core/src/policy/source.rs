@@ -5,7 +5,8 @@ use ipnet::IpNet;
 use super::action::{Action, OnMissing, OnStoreError};
 use super::exemption::ExemptionsSource;
 use super::match_source::MatchSource;
-use crate::key::KeySpec;
+use super::plans::{CallerSource, LimitSource, PlansSource};
+use crate::key::{KeySecret, KeySpec};
 use crate::limit::Limit;
 
 /// Everything the operator wrote.
@@ -21,6 +22,13 @@ pub struct PolicySource {
     /// How often one address may ask the status endpoint; 60 per minute unless said otherwise. It counts under the name
     /// [`STATUS_RULE`].
     pub status: Limit,
+    /// What hashes of API keys and other secrets are keyed with; plain SHA-256 without. Another secret starts counters by
+    /// such keys anew.
+    pub api_key_secret: Option<KeySecret>,
+    /// Tiers of numbers that rules take their limits from.
+    pub plans: PlansSource,
+    /// What is said of single callers.
+    pub callers: Vec<CallerSource>,
     /// The rules.
     pub rules: Vec<RuleSource>,
 }
@@ -35,6 +43,9 @@ impl Default for PolicySource {
             replicas: 1,
             exemptions: ExemptionsSource::default(),
             status: Limit::STATUS,
+            api_key_secret: None,
+            plans: PlansSource::default(),
+            callers: Vec::new(),
             rules: Vec::new(),
         }
     }
@@ -77,7 +88,7 @@ pub struct RuleSource {
     /// What it counts.
     pub key: KeySpec,
     /// How much of it is allowed.
-    pub limit: Limit,
+    pub limit: LimitSource,
     /// Units that one request takes, above 0.
     pub cost: u64,
     /// What happens on excess.
@@ -91,13 +102,13 @@ pub struct RuleSource {
 impl RuleSource {
     /// A rule for all requests, of cost 1, that denies on excess.
     #[must_use]
-    pub fn new(name: &str, key: KeySpec, limit: Limit) -> Self {
+    pub fn new(name: &str, key: KeySpec, limit: impl Into<LimitSource>) -> Self {
         Self {
             name: name.to_owned(),
             matches: MatchSource::default(),
             stop: false,
             key,
-            limit,
+            limit: limit.into(),
             cost: 1,
             action: Action::default(),
             on_missing: OnMissing::default(),

@@ -4,12 +4,14 @@ use core::ops::ControlFlow;
 use std::borrow::Cow;
 
 use super::action::{Action, OnMissing};
+use super::limits::Numbers;
+use super::plans::Caller;
 use super::request::Request;
 use super::route::Route;
 use super::{Policy, Rule};
 use crate::attributes::Attributes;
 use crate::check::CheckItem;
-use crate::key::{Context, Kind};
+use crate::key::Kind;
 use crate::limit::Limit;
 use crate::path::{Template, normalise};
 use crate::settled::Settled;
@@ -60,7 +62,8 @@ impl Policy {
     }
 
     fn anywhere<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Result<Applicable, Settled> {
-        if let Some(settled) = self.exemptions.settle_always(request) {
+        let caller = self.caller(request.attributes);
+        if let Some(settled) = self.settle_always(request, &caller) {
             return Err(settled);
         }
         let mut found = Applicable::default();
@@ -69,15 +72,25 @@ impl Policy {
             if always == Some(false) || rule.action == Action::Shadow {
                 continue;
             }
+            let Some(numbers) = rule.limits.at(caller.tier, caller.times) else {
+                let context = self.context(&caller, None, None);
+                if rule.stop && always == Some(true) && rule.has_key(request.attributes, &context) {
+                    break;
+                }
+                continue;
+            };
             let counts = if rule.key.kinds().any(|kind| matches!(kind, Kind::Route | Kind::Method)) {
-                self.add_each(index, rule, request, &mut found)
+                self.add_each(index, (rule, numbers), (request, &caller), &mut found)
             } else {
-                let item = rule.peek(request, None, self);
+                let item = rule.peek(request, None, self, &caller, numbers);
                 match (&item, rule.on_missing) {
                     (None, OnMissing::Skip) => ControlFlow::Continue(false),
-                    _ => {
-                        found.add(Applies { rule: index, endpoint: rule.endpoint(), limit: rule.limit, item })
-                    }
+                    _ => found.add(Applies {
+                        rule: index,
+                        endpoint: rule.endpoint(),
+                        limit: numbers.limit,
+                        item,
+                    }),
                 }
             };
             match counts {
@@ -95,8 +108,8 @@ impl Policy {
     fn add_each<A: Attributes + ?Sized>(
         &self,
         index: usize,
-        rule: &Rule,
-        request: &Request<'_, A>,
+        (rule, numbers): (&Rule, &Numbers),
+        (request, caller): (&Request<'_, A>, &Caller<'_>),
         found: &mut Applicable,
     ) -> ControlFlow<(), bool> {
         let by_route = rule.key.kinds().any(|kind| *kind == Kind::Route);
@@ -110,14 +123,14 @@ impl Policy {
         let place = |method: Option<&str>, template: Option<&str>, item| Applies {
             rule: index,
             endpoint: Some(Endpoint { method: method.map(Into::into), template: template.map(Into::into) }),
-            limit: rule.limit,
+            limit: numbers.limit,
             item,
         };
         let mut counts = false;
         for template in templates.iter().map(|template| Some(*template)).chain((!by_route).then_some(None)) {
             let name = template.or(own).map(Template::as_str);
             for &method in &methods {
-                let item = rule.peek(request, Some((method, template)), self);
+                let item = rule.peek(request, Some((method, template)), self, caller, numbers);
                 if item.is_some() || rule.on_missing != OnMissing::Skip {
                     found.add(place(Some(method), name, item))?;
                     counts = true;
@@ -167,12 +180,14 @@ impl Rule {
         request: &Request<'_, A>,
         endpoint: Option<(&str, Option<&Template>)>,
         policy: &Policy,
+        caller: &Caller<'_>,
+        numbers: &Numbers,
     ) -> Option<CheckItem> {
         let (method, template) = endpoint.unzip();
         let template = template.flatten();
         let path = template.map(|template| Cow::Borrowed(template.as_str()));
         let route = path.as_deref().map(|path| Route { path, template });
-        let context = Context { ipv6_prefix: policy.trust.ipv6_prefix, method, route: route.as_ref() };
-        Some(CheckItem { cost: 0, ..self.item(request.attributes, &context)? })
+        let context = policy.context(caller, method, route.as_ref());
+        Some(CheckItem { cost: 0, ..self.item(request.attributes, &context, numbers)? })
     }
 }

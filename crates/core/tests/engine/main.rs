@@ -7,5 +7,6 @@ mod failing_store;
 mod keys;
 mod matching;
 mod outcomes;
+mod plans;
 mod standing;
 mod support;

@@ -14,7 +14,7 @@ use cupo_testkit::conformance::ReferenceStore;
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// A request; `named` are headers, query parameters, cookies and descriptors alike.
+/// A request; `named` are headers, query parameters, cookies, descriptors and claims alike.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ask {
     pub(crate) client: Option<IpAddr>,
@@ -81,6 +81,12 @@ impl Attributes for Ask {
     fn has_bad_credentials(&self) -> bool {
         self.bad_credentials
     }
+    fn claim(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.named("claim", name)
+    }
+    fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.named("vouched", name)
+    }
     fn cost(&self) -> u64 {
         self.cost.unwrap_or(1)
     }
@@ -107,8 +113,13 @@ pub(crate) fn policy(rules: impl Into<Vec<RuleSource>>) -> Arc<Policy> {
 pub(crate) type TestEngine = Engine<ReferenceStore, ManualClock>;
 
 pub(crate) fn engine(rules: impl Into<Vec<RuleSource>>) -> (TestEngine, ManualClock) {
+    engine_of(PolicySource { rules: rules.into(), ..PolicySource::default() })
+}
+
+pub(crate) fn engine_of(source: PolicySource) -> (TestEngine, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_micros(1_760_000_000_000_000));
-    (Engine::new(policy(rules), ReferenceStore::default()).with_clock(clock.clone()), clock)
+    let policy = Policy::compile(source).unwrap();
+    (Engine::new(policy, ReferenceStore::default()).with_clock(clock.clone()), clock)
 }
 
 /// The output of a future that never waits.

@@ -9,6 +9,7 @@ pub use address::canonical_address;
 pub(super) use plain::HASHED;
 
 use super::builder::KeyBuilder;
+use super::hash::{ApiKeyHash, Hasher};
 use crate::attributes::Attributes;
 use crate::policy::Route;
 
@@ -120,21 +121,30 @@ impl Kind {
         key: &mut KeyBuilder,
     ) -> bool {
         let tag = self.tag();
+        let hasher = context.hasher;
         match self {
             Self::Global => {
                 key.push(tag, "", b"");
                 true
             }
             Self::Ip => address::write(tag, attributes.client(), context.ipv6_prefix, key),
-            Self::ApiKey => secret::write(tag, "", attributes.api_key().as_deref(), key),
-            Self::User => plain::write(tag, "", attributes.user().as_deref(), key),
-            Self::Route => route::write(tag, context.method, context.route, key),
-            Self::Method => plain::write(tag, "", context.method.map(str::as_bytes), key),
-            Self::Host => plain::write_host(tag, attributes.host(), key),
-            Self::Header(name) => secret::write(tag, name, attributes.header(name).as_deref(), key),
-            Self::Query(name) => secret::write(tag, name, attributes.query(name).as_deref(), key),
-            Self::Cookie(name) => secret::write(tag, name, attributes.cookie(name).as_deref(), key),
-            Self::Descriptor(name) => plain::write(tag, name, attributes.descriptor(name).as_deref(), key),
+            Self::ApiKey => match context.api_key {
+                Some(hash) => {
+                    key.push(tag, "", &hash.0);
+                    true
+                }
+                None => secret::write(tag, "", attributes.api_key().as_deref(), hasher, key),
+            },
+            Self::User => plain::write(tag, "", attributes.user().as_deref(), hasher, key),
+            Self::Route => route::write(tag, context, key),
+            Self::Method => plain::write(tag, "", context.method.map(str::as_bytes), hasher, key),
+            Self::Host => plain::write_host(tag, attributes.host(), hasher, key),
+            Self::Header(name) => secret::write(tag, name, attributes.header(name).as_deref(), hasher, key),
+            Self::Query(name) => secret::write(tag, name, attributes.query(name).as_deref(), hasher, key),
+            Self::Cookie(name) => secret::write(tag, name, attributes.cookie(name).as_deref(), hasher, key),
+            Self::Descriptor(name) => {
+                plain::write(tag, name, attributes.descriptor(name).as_deref(), hasher, key)
+            }
         }
     }
 }
@@ -158,4 +168,8 @@ pub(crate) struct Context<'a> {
     pub(crate) method: Option<&'a str>,
     /// The request's route, where it has a path.
     pub(crate) route: Option<&'a Route<'a>>,
+    /// How secrets are hashed.
+    pub(crate) hasher: &'a Hasher,
+    /// The hash of the request's API key, where it is known already.
+    pub(crate) api_key: Option<ApiKeyHash>,
 }

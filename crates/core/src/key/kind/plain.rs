@@ -1,6 +1,7 @@
 //! Values that may be shown: users, hosts, methods, descriptors.
 
 use super::super::builder::KeyBuilder;
+use super::super::hash::Hasher;
 use super::secret;
 use crate::host::canonical_host;
 
@@ -10,10 +11,16 @@ const LONGEST: usize = 128;
 /// Marks a hashed value; a tag of a kind never has this bit.
 pub(in super::super) const HASHED: u8 = 0x80;
 
-pub(super) fn write(tag: u8, name: &str, value: Option<&[u8]>, key: &mut KeyBuilder) -> bool {
+pub(super) fn write(
+    tag: u8,
+    name: &str,
+    value: Option<&[u8]>,
+    hasher: &Hasher,
+    key: &mut KeyBuilder,
+) -> bool {
     match value {
         None | Some([]) => false,
-        Some(value) if value.len() > LONGEST => secret::write(tag | HASHED, name, Some(value), key),
+        Some(value) if value.len() > LONGEST => secret::write(tag | HASHED, name, Some(value), hasher, key),
         Some(value) => {
             key.push(tag, name, value);
             true
@@ -22,7 +29,7 @@ pub(super) fn write(tag: u8, name: &str, value: Option<&[u8]>, key: &mut KeyBuil
 }
 
 /// Writes a host in its one spelling.
-pub(super) fn write_host(tag: u8, host: Option<&str>, key: &mut KeyBuilder) -> bool {
+pub(super) fn write_host(tag: u8, host: Option<&str>, hasher: &Hasher, key: &mut KeyBuilder) -> bool {
     let canonical = host.and_then(canonical_host);
-    write(tag, "", canonical.as_deref().map(str::as_bytes), key)
+    write(tag, "", canonical.as_deref().map(str::as_bytes), hasher, key)
 }

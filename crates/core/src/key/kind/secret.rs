@@ -1,15 +1,20 @@
 //! Values that may be secrets: only their hash goes on.
 
-use sha2::{Digest, Sha256};
-
 use super::super::builder::KeyBuilder;
+use super::super::hash::Hasher;
 
-/// Adds the SHA-256 of the value without its surrounding blanks; an empty value is a missing one.
-pub(super) fn write(tag: u8, name: &str, value: Option<&[u8]>, key: &mut KeyBuilder) -> bool {
-    match value.map(<[u8]>::trim_ascii) {
-        None | Some([]) => false,
-        Some(value) => {
-            key.push(tag, name, &Sha256::digest(value));
+/// Adds the hash of the value; an empty value is a missing one.
+pub(super) fn write(
+    tag: u8,
+    name: &str,
+    value: Option<&[u8]>,
+    hasher: &Hasher,
+    key: &mut KeyBuilder,
+) -> bool {
+    match value.and_then(|value| hasher.hash(value)) {
+        None => false,
+        Some(hash) => {
+            key.push(tag, name, &hash.0);
             true
         }
     }

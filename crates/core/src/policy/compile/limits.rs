@@ -1,0 +1,165 @@
+//! From a rule's limit, or the number of that name in every tier, to the table of all that it allows.
+
+use sha2::{Digest as _, Sha256};
+
+use super::super::limits::{Limits, Numbers};
+use super::super::{Action, LimitSource, OnStoreError, PlansSource, Problem, RuleSource, TierSource};
+use super::Errors;
+use crate::algorithm::ending_window::Edges;
+use crate::algorithm::{Algorithm, Params};
+use crate::key::{Key, KeyBuilder};
+use crate::limit::Limit;
+use crate::time::Resolution;
+
+/// What the limits of every rule depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub(super) replicas: u32,
+    pub(super) plans: &'a PlansSource,
+    /// By how much callers' limits are multiplied, 1 first; each with the first entry that says so.
+    pub(super) multipliers: &'a [(u64, usize)],
+}
+
+/// A limit of the rule, by tier, and where it was written.
+struct Row {
+    path: String,
+    limit: Option<Limit>,
+}
+
+/// The limits of the rule; `None` where something is wrong with them, which has been told.
+pub(super) fn limits(
+    index: usize,
+    rule: &RuleSource,
+    ground: &Ground<'_>,
+    errors: &mut Errors,
+) -> Option<Limits> {
+    let before = errors.count();
+    let rows = rows(index, rule, ground.plans, errors);
+    check_rows(index, rule, &rows, errors);
+    let by_tier = matches!(rule.limit, LimitSource::Plan(_));
+    let mut cells = Vec::with_capacity(rows.len().saturating_mul(ground.multipliers.len()));
+    for row in &rows {
+        for &(times, caller) in ground.multipliers {
+            let Some(limit) = row.limit else {
+                cells.push(None);
+                continue;
+            };
+            let limit = match limit.times(times) {
+                Ok(limit) => limit,
+                Err(error) => {
+                    let problem = Problem::Times { times, rule: rule.name.clone(), error };
+                    errors.add_once(&format!("callers[{caller}].times"), problem);
+                    continue;
+                }
+            };
+            let share = match rule.on_store_error {
+                OnStoreError::Local => limit.share(ground.replicas),
+                OnStoreError::Allow | OnStoreError::Deny => Ok(limit),
+            };
+            match share {
+                Ok(share) => {
+                    let prefix = prefix(&rule.name, &limit, by_tier);
+                    cells.push(Some(Numbers { prefix, limit, share }));
+                }
+                Err(error) => errors.add_once(&row.path, Problem::Share(error)),
+            }
+        }
+    }
+    let columns = ground.multipliers.len();
+    (errors.count() == before).then(|| Limits { by_tier, columns, cells: cells.into() })
+}
+
+fn rows(index: usize, rule: &RuleSource, plans: &PlansSource, errors: &mut Errors) -> Vec<Row> {
+    let name = match &rule.limit {
+        LimitSource::Own(limit) => {
+            return vec![Row { path: format!("rules[{index}].limit"), limit: Some(*limit) }];
+        }
+        LimitSource::Plan(name) => name,
+    };
+    let number =
+        |tier: &TierSource| tier.numbers.iter().find(|(own, _)| own == name).map(|(_, limit)| *limit);
+    if plans.tiers.iter().all(|tier| number(tier).is_none()) {
+        let mut known: Vec<&str> =
+            plans.tiers.iter().flat_map(|tier| &tier.numbers).map(|(name, _)| name.as_str()).collect();
+        known.sort_unstable();
+        known.dedup();
+        let problem = Problem::UnknownNumber { number: name.clone(), known: known.join(", ") };
+        errors.add(&format!("rules[{index}].limit.plan"), problem);
+        return Vec::new();
+    }
+    let mut row = |tier: &TierSource| {
+        let limit = number(tier);
+        if limit.is_none() {
+            let problem =
+                Problem::TierLacks { tier: tier.name.clone(), number: name.clone(), rule: rule.name.clone() };
+            errors.add_once(&format!("plans.{}.{name}", tier.name), problem);
+        }
+        Row { path: format!("plans.{}.{name}", tier.name), limit: limit.flatten() }
+    };
+    plans.tiers.iter().map(&mut row).collect()
+}
+
+/// What has to hold of the limit of every tier.
+fn check_rows(index: usize, rule: &RuleSource, rows: &[Row], errors: &mut Errors) {
+    let limits = || rows.iter().filter_map(|row| row.limit);
+    // A limit of 0 blocks everything, whatever that costs.
+    let least = limits().map(|limit| limit.quota()).filter(|quota| *quota > 0).min();
+    if rule.cost == 0 {
+        errors.add(&format!("rules[{index}].cost"), Problem::ZeroCost);
+    } else if let Some(quota) = least.filter(|quota| rule.cost > *quota) {
+        errors.add(&format!("rules[{index}].cost"), Problem::CostAboveQuota { cost: rule.cost, quota });
+    }
+    if rule.action == Action::Delay && limits().any(|limit| limit.algorithm() != Algorithm::LeakyBucket) {
+        errors.add(&format!("rules[{index}].action"), Problem::DelayWithoutSlots);
+    }
+}
+
+/// What every key of the rule begins with. A state counted in other ticks, or in other parts of a unit, would be misread:
+/// so it gets other keys, and a rule whose rate changes starts anew.
+///
+/// Where callers choose among limits, by their tier, those of another algorithm or window get other keys as well. A caller
+/// who has two tiers could otherwise use one to wipe out what the other has counted, and pass without end; so all that he
+/// has is what both allow.
+fn prefix(name: &str, limit: &Limit, by_tier: bool) -> Key {
+    let mut tag = match limit.resolution() {
+        Resolution::Micros => 0x40,
+        Resolution::Millis => 0x41,
+    };
+    let (algorithm, window, period) = match limit.params() {
+        Params::FixedWindow(p) => (1, p.window, 0),
+        Params::SlidingWindowLog(p) => (2, p.window, 0),
+        Params::SlidingWindowCounter(p) => (3, p.window, 0),
+        Params::TokenBucket(p) => (4, p.period, p.period),
+        Params::LeakyBucket(p) => (5, p.period, p.period),
+        Params::EndingWindow(p) => {
+            let edges = hash_of_edges(p.edges);
+            (6, edges, edges)
+        }
+    };
+    let mut shape = [0; 9];
+    let mut used = 0;
+    if by_tier {
+        tag |= 2;
+        shape[0] = algorithm;
+        used = 1;
+    }
+    let ticks = if by_tier { window } else { period }.to_le_bytes();
+    let length = ticks.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
+    for (to, from) in shape.iter_mut().skip(used).zip(ticks.iter().take(length)) {
+        *to = *from;
+        used = used.saturating_add(1);
+    }
+    let builder: KeyBuilder = Key::builder(name);
+    builder.part(tag, "", shape.get(..used).unwrap_or_default()).build()
+}
+
+/// Four bytes, which tell the edges of one rule's past from each other.
+fn hash_of_edges(edges: Edges) -> u64 {
+    let mut hash = Sha256::new();
+    match edges {
+        Edges::FirstRequest { window } => hash.update(window.to_le_bytes()),
+        Edges::Calendar(calendar) => hash.update(calendar.name()),
+    }
+    let hash = hash.finalize();
+    hash.iter().take(4).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

@@ -1,0 +1,70 @@
+//! Plans and callers, compiled: whose request is it, and on which tier?
+
+mod callers;
+mod source;
+
+pub(super) use callers::Callers;
+pub use source::{CallerSource, LimitSource, PlanFrom, PlansSource, TierSource, Who};
+
+use crate::attributes::Attributes;
+use crate::key::{ApiKeyHash, Hasher};
+use crate::settled::Settled;
+
+/// The tiers, where they are said, and what is said of callers.
+#[derive(Debug)]
+pub(super) struct Plans {
+    pub(super) tiers: Vec<Box<str>>,
+    pub(super) from: Vec<PlanFrom>,
+    /// The tier of callers of whom none is said.
+    pub(super) default: usize,
+    pub(super) callers: Callers,
+    pub(super) entries: Vec<CallerEntry>,
+}
+
+/// What is said of one caller.
+#[derive(Debug)]
+pub(super) struct CallerEntry {
+    pub(super) tier: Option<usize>,
+    /// The index of its multiplier.
+    pub(super) times: usize,
+    /// Where that settles all.
+    pub(super) settled: Option<Settled>,
+}
+
+/// Who makes a request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Caller<'a> {
+    /// The index of the tier; 0 without plans.
+    pub(crate) tier: usize,
+    /// The index of the multiplier; 0 is once.
+    pub(crate) times: usize,
+    /// Where the policy says of the caller that nothing counts.
+    pub(crate) settled: Option<&'a Settled>,
+    /// The hash of the API key, where it was looked at.
+    pub(crate) api_key: Option<ApiKeyHash>,
+}
+
+impl Plans {
+    /// Who makes the request. O(1) in the number of callers.
+    pub(super) fn caller<A: Attributes + ?Sized>(&self, attributes: &A, hasher: &Hasher) -> Caller<'_> {
+        let (index, api_key) = self.callers.find(attributes, hasher);
+        let entry = index.and_then(|index| self.entries.get(index));
+        let said = |from: &PlanFrom| match from {
+            PlanFrom::Callers => entry?.tier,
+            PlanFrom::Claim(name) => self.tier(&attributes.claim(name)?),
+            PlanFrom::Header(name) => self.tier(&attributes.vouched_header(name)?),
+        };
+        Caller {
+            tier: self.from.iter().find_map(said).unwrap_or(self.default),
+            times: entry.map_or(0, |entry| entry.times),
+            settled: entry.and_then(|entry| entry.settled.as_ref()),
+            api_key,
+        }
+    }
+
+    /// The index of the tier of this name.
+    fn tier(&self, name: &[u8]) -> Option<usize> {
+        let name = name.trim_ascii();
+        self.tiers.iter().position(|tier| tier.as_bytes() == name)
+    }
+}
