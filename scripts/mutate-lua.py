@@ -20,7 +20,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LUA = os.path.join(ROOT, "crates/store-redis/lua")
-PURE = ["number", "fixed_window", "sliding_window_log", "sliding_window_counter", "token_bucket", "leaky_bucket"]
+PURE = ["number", "fixed_window", "ending_window", "sliding_window_log", "sliding_window_counter", "token_bucket", "leaky_bucket"]
 SERVER = ["clock", "clock_virtual", "state", "log", "shell", "refund"]
 # Test binaries with the tests to run, the quickest first.
 STAGES_PURE = [

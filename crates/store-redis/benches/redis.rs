@@ -195,29 +195,37 @@ async fn rates(server: &RedisServer) {
     .await;
     ours.print("three rules in one check", Some(usual));
 
+    denials(server).await;
+}
+
+/// Denied traffic: one key again and again without a pause, and many keys in turn, as attacks come.
+async fn denials(server: &RedisServer) {
     let denied = Limit::token_bucket(1, Rate::new(1, Duration::from_secs(3_600))).unwrap();
-    let mut without = None;
-    for cache in [false, true] {
-        let store = store(server, |s| s.denial_cache = cache);
-        ask(&store, &Check::one(key("denied", 0), denied, 1)).await;
-        // As an attacker: again and again without a pause.
-        let times = if cache { 100 } else { 1 };
-        let check = Arc::new(Check::one(key("denied", 0), denied, 1));
-        let figure = rate(server, move |_| {
-            let (store, check) = (store.clone(), Arc::clone(&check));
-            async move {
-                for _ in 0..times {
-                    ask(&store, &check).await;
-                }
+    for keys in [1, KEYS] {
+        let checks: Arc<Vec<Check>> =
+            Arc::new((0..keys).map(|n| Check::one(key("denied", n), denied, 1)).collect());
+        let mut without = None;
+        for cache in [false, true] {
+            let store = store(server, |s| s.denial_cache = cache);
+            for check in checks.iter() {
+                ask(&store, check).await;
             }
-        })
-        .await;
-        let figure = Figure { rate: figure.rate * times as f64, cost: figure.cost / times as f64 };
-        figure.print(
-            if cache { "denied, with the cache of denials" } else { "denied, every time by the server" },
-            without,
-        );
-        without = Some(figure);
+            let times = if cache { 100 } else { 1 };
+            let checks = Arc::clone(&checks);
+            let figure = rate(server, move |n| {
+                let (store, checks) = (store.clone(), Arc::clone(&checks));
+                async move {
+                    for i in 0..times {
+                        ask(&store, &checks[((n + i) % keys) as usize]).await;
+                    }
+                }
+            })
+            .await;
+            let figure = Figure { rate: figure.rate * times as f64, cost: figure.cost / times as f64 };
+            let how = if cache { "with the cache of denials" } else { "every time by the server" };
+            figure.print(&format!("denied, {keys} key(s), {how}"), without);
+            without = Some(figure);
+        }
     }
 }
 
@@ -233,7 +241,8 @@ async fn memory(server: &RedisServer) {
             keys.iter().map(|k| session.command(&[b"MEMORY", &b"USAGE"[..], k.bytes()]).int()).sum();
         sum as f64 / keys.len() as f64
     };
-    let slow = Rate::new(1, Duration::from_secs(997));
+    // A hundred an hour: no key is whole again before it is measured. The second needs numbers above 2^32.
+    let (hourly, slow) = (Rate::new(100, Duration::from_secs(3_600)), Rate::new(1, Duration::from_secs(997)));
     for (what, is_user) in [("address", false), ("user", true)] {
         server.flush();
         let before = used();
@@ -244,7 +253,7 @@ async fn memory(server: &RedisServer) {
             let name = if is_user { user(n) } else { format!("10.{}.{}.{}", n >> 16, n >> 8 & 255, n & 255) };
             for _ in 0..2 {
                 let key = format!("ratelimit:per-client:{name}");
-                pipe.cmd("EVALSHA").arg(&hash).arg(1).arg(key).arg(100).arg("0.001003").arg(1).ignore();
+                pipe.cmd("EVALSHA").arg(&hash).arg(1).arg(key).arg(100).arg("0.0277778").arg(1).ignore();
             }
             if n % 1_000 == 999 {
                 pipe.query_async::<()>(&mut connection.clone()).await.unwrap();
@@ -257,6 +266,7 @@ async fn memory(server: &RedisServer) {
             usual.0, usual.1
         );
         for limit in [
+            Limit::token_bucket(100, hourly).unwrap(),
             Limit::token_bucket(100, slow).unwrap(),
             Limit::sliding_window_counter(100, Duration::from_secs(100_000)).unwrap(),
         ] {
@@ -301,74 +311,99 @@ fn user(n: u64) -> String {
     format!("{:08x}-e29b-41d4-a716-{:012x}", n.wrapping_mul(0x9e37_79b9) & 0xffff_ffff, n)
 }
 
-/// Decisions at half of the greatest rate, beside PING at the same rate through the same client.
+/// Decisions at half of the greatest rate that this client reaches, beside PING at the same rate through the same client.
 async fn latency(server: &RedisServer) {
-    let store = store(server, |_| {});
+    let store = store(server, |s| s.deadline = Duration::from_millis(50));
     ask(&store, &Check::one(key("warm", 0), limit(), 1)).await;
-    let top = {
-        let store = store.clone();
-        rate(server, move |n| {
-            let store = store.clone();
+    let asked = store.clone();
+    let top = rate(server, move |n| {
+        let store = asked.clone();
+        async move {
+            ask(&store, &Check::one(key("per-client", n), limit(), 1)).await;
+        }
+    })
+    .await;
+    for share in [0.1, 0.25, 0.5] {
+        let at = top.rate * share;
+        let connection = connection(server).await;
+        let ping = paced(at, move |_| {
+            let mut connection = connection.clone();
+            async move { redis::cmd("PING").query_async::<String>(&mut connection).await.is_ok() }
+        })
+        .await;
+        let before = store.stats();
+        let asked = store.clone();
+        let ours = paced(at, move |n| {
+            let store = asked.clone();
             async move {
-                ask(&store, &Check::one(key("per-client", n), limit(), 1)).await;
+                let check = Check::one(key("per-client", n % KEYS), limit(), 1);
+                store.check(&check, Timestamp::EPOCH).await.is_ok()
             }
         })
-        .await
-    };
-    let half = top.rate / 2.0;
-    let connection = connection(server).await;
-    let ping = paced(half, move |_| {
-        let mut connection = connection.clone();
-        async move {
-            let _: String = redis::cmd("PING").query_async(&mut connection).await.unwrap();
-        }
-    })
-    .await;
-    let ours = paced(half, move |n| {
-        let store = store.clone();
-        async move {
-            ask(&store, &Check::one(key("per-client", n % KEYS), limit(), 1)).await;
-        }
-    })
-    .await;
-    for (what, mut times) in [("PING", ping), ("one rule", ours)] {
-        times.sort_unstable();
-        let at = |share: usize| times[(times.len() - 1) * share / 1_000];
+        .await;
+        let stats = store.stats();
+        let size = (stats.called_checks - before.called_checks) as f64 / (stats.calls - before.calls) as f64;
+        ping.print(&format!("PING at {share} of the greatest rate"), at);
+        ours.print(&format!("one rule at {share}, {size:.1} checks a call"), at);
+    }
+}
+
+/// What came of calls that were started at a rate.
+struct Paced {
+    /// How long each took.
+    times: Vec<Duration>,
+    failures: usize,
+    /// Calls that were started more than a millisecond late: this program did not keep up, and its times say little.
+    late: usize,
+}
+
+impl Paced {
+    fn print(mut self, what: &str, rate: f64) {
+        self.times.sort_unstable();
+        let count = self.times.len();
+        let at = |share: usize| self.times[(count - 1) * share / 1_000];
         println!(
-            "{what:<10} at {half:.0} /s: p50 {:?}, p99 {:?}, p99.9 {:?} ({} calls)",
+            "{what:<48}{rate:>10.0} /s: p50 {:?}, p99 {:?}, p99.9 {:?}; {count} calls, {} failed, {} late",
             at(500),
             at(990),
             at(999),
-            times.len()
+            self.failures,
+            self.late
         );
     }
 }
 
-/// Starts `task` at a rate, in small bursts as the timer allows, and takes the time of each.
-async fn paced<F: Future<Output = ()> + Send + 'static>(
+/// Starts `task` at a rate, from a thread of its own that does nothing else, and takes the time of each.
+async fn paced<F: Future<Output = bool> + Send + 'static>(
     rate: f64,
-    task: impl Fn(u64) -> F + Send + Sync + 'static,
-) -> Vec<Duration> {
-    let start = Instant::now();
-    let mut started = 0_u64;
-    let mut tasks = Vec::new();
-    let mut timer = tokio::time::interval(Duration::from_millis(1));
-    while start.elapsed() < SPAN {
-        timer.tick().await;
-        let due = (start.elapsed().as_secs_f64() * rate) as u64;
-        while started < due {
-            let work = task(started);
-            tasks.push(tokio::spawn(async move {
-                let start = Instant::now();
-                work.await;
-                start.elapsed()
-            }));
-            started += 1;
+    task: impl Fn(u64) -> F + Send + 'static,
+) -> Paced {
+    let runtime = tokio::runtime::Handle::current();
+    let generator = std::thread::spawn(move || {
+        let (start, mut tasks, mut late) = (Instant::now(), Vec::new(), 0);
+        while start.elapsed() < SPAN {
+            // As fine as the kernel's timers.
+            std::thread::sleep(Duration::from_micros(100));
+            let due = (start.elapsed().as_secs_f64() * rate) as usize;
+            while tasks.len() < due {
+                let should = Duration::from_secs_f64(tasks.len() as f64 / rate);
+                late += usize::from(start.elapsed() > should + Duration::from_millis(1));
+                let work = task(tasks.len() as u64);
+                let begun = Instant::now();
+                tasks.push(runtime.spawn(async move {
+                    let is_done = work.await;
+                    (begun.elapsed(), is_done)
+                }));
+            }
         }
-    }
-    let mut times = Vec::with_capacity(tasks.len());
+        (tasks, late)
+    });
+    let (tasks, late) = tokio::task::spawn_blocking(|| generator.join().unwrap()).await.unwrap();
+    let mut paced = Paced { times: Vec::with_capacity(tasks.len()), failures: 0, late };
     for task in tasks {
-        times.push(task.await.unwrap());
+        let (took, is_done) = task.await.unwrap();
+        paced.times.push(took);
+        paced.failures += usize::from(!is_done);
     }
-    times
+    paced
 }

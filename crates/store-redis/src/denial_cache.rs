@@ -16,7 +16,9 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::hash::RandomState;
 
-use cupo_core::{Check, CheckItem, Decision, Decisions, Executed, Key, Limit, Timestamp, Verdict};
+use cupo_core::{Check, Decision, Decisions, Executed, Key, Limit, Timestamp, Verdict};
+use foldhash::SharedSeed;
+use foldhash::fast::SeedableRandomState;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -37,10 +39,16 @@ pub(crate) struct DenialCache {
     shards: [Mutex<Shard>; SHARDS],
 }
 
-#[derive(Debug, Default)]
 struct Shard {
-    entries: HashMap<Key, Entry>,
+    /// Quicker than the standard hasher. Who guessed its seed could make one shard slow, which is bounded, and nothing else.
+    entries: HashMap<Key, Entry, SeedableRandomState>,
     swept: Option<Instant>,
+}
+
+impl core::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shard").field("entries", &self.entries.len()).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +64,13 @@ struct Entry {
 
 impl DenialCache {
     pub(crate) fn new() -> Self {
-        let seed = RandomState::new().hash_one(0_u8) | 1;
-        Self { seed, shards: core::array::from_fn(|_| Mutex::default()) }
+        // What the operating system gives, not what can be read off addresses.
+        let random = RandomState::new();
+        let shard = |n| {
+            let hasher = SeedableRandomState::with_seed(random.hash_one(n), SharedSeed::global_random());
+            Mutex::new(Shard { entries: HashMap::with_hasher(hasher), swept: None })
+        };
+        Self { seed: random.hash_one(SHARDS) | 1, shards: core::array::from_fn(shard) }
     }
 
     /// The answer to `check`, if it is certainly the denial that the store would give.
@@ -67,20 +80,18 @@ impl DenialCache {
         let mut at = Timestamp::EPOCH;
         let mut denied = false;
         for item in check.items() {
-            let entry = self.entry(item, now)?;
+            let shard = self.shard(&item.key)?.lock();
+            let entry = shard.entries.get(&item.key)?;
+            // A peek that came with a denial says nothing about another cost, nor does a denial.
+            if entry.cost != item.cost || now >= entry.until || entry.limit != item.limit {
+                return None;
+            }
             let passed = now.saturating_duration_since(entry.received);
             at = at.max(entry.at.after(passed));
             denied |= !entry.decision.is_admitted();
             decisions.push(entry.aged(passed));
         }
         denied.then_some(Executed { at, decisions })
-    }
-
-    fn entry(&self, item: &CheckItem, now: Instant) -> Option<Entry> {
-        let shard = self.shard(&item.key)?.lock();
-        let entry = shard.entries.get(&item.key)?;
-        // A peek that came with a denial says nothing about another cost, nor does a denial.
-        (entry.limit == item.limit && entry.cost == item.cost && now < entry.until).then_some(*entry)
     }
 
     /// Remembers a denial.

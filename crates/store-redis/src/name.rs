@@ -1,7 +1,7 @@
 //! What a key is called in the server.
 //!
 //! The prefix and the canonical bytes, as they are while they are short: an operator reads the name of the rule in them. Longer
-//! ones are replaced by 20 bytes of their SHA-256, so that a name never costs more than 22 bytes beside the prefix. Both kinds
+//! ones are replaced by 20 bytes of their SHA-256, which make 22, so that a name never costs more than 32 bytes beside the prefix. Both kinds
 //! never meet: canonical bytes begin with a length in the shortest form, and `80 00` is not one.
 //!
 //! On a cluster a hash tag goes first: three letters made of the parts of the key, not of its rule. So the keys of all rules that

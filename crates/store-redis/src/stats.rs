@@ -24,7 +24,8 @@ pub struct RedisStats {
 
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) checks: AtomicU64,
+    /// Checks that were not answered from the cache of denials.
+    pub(crate) asked: AtomicU64,
     pub(crate) cached_denials: AtomicU64,
     pub(crate) calls: AtomicU64,
     pub(crate) called_checks: AtomicU64,
@@ -40,9 +41,10 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) -> u64 {
 impl Counters {
     pub(crate) fn snapshot(&self) -> RedisStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let cached_denials = read(&self.cached_denials);
         RedisStats {
-            checks: read(&self.checks),
-            cached_denials: read(&self.cached_denials),
+            checks: read(&self.asked).saturating_add(cached_denials),
+            cached_denials,
             calls: read(&self.calls),
             called_checks: read(&self.called_checks),
             timeouts: read(&self.timeouts),

@@ -139,11 +139,11 @@ impl Store for RedisStore {
         if check.items().is_empty() {
             return Ok(Executed { at: now, decisions: Default::default() });
         }
-        count(&inner.counters.checks, 1);
         if let Some(executed) = inner.cache.as_ref().and_then(|cache| cache.answer(check)) {
             count(&inner.counters.cached_denials, 1);
             return Ok(executed);
         }
+        count(&inner.counters.asked, 1);
         let answer = inner.execute(check, now).await.inspect_err(|error| {
             let timed_out = matches!(error, StoreError::Timeout);
             count(if timed_out { &inner.counters.timeouts } else { &inner.counters.failures }, 1);

@@ -60,10 +60,14 @@ fn what_is_given_back_is_what_core_gives_back() {
             let (mut state, mut charges): (Option<State>, Vec<Charge<u64>>) = (None, Vec::new());
             for step in 0..60 {
                 now += random.u64(0..3) * scale * u64::from(random.bool());
+                // Sometimes long enough for everything to be whole again.
+                now += 40 * scale * u64::from(random.u8(0..12) == 0);
                 let tick = resolution.tick(Timestamp::from_micros(now));
                 let context = format!("{limit}, round {round}, step {step}");
                 if random.u8(0..3) > 0 || charges.is_empty() {
-                    let cost = random.u64(1..4);
+                    // Sometimes all that there is.
+                    let all = random.u8(0..6) == 0;
+                    let cost = if all { limit.quota() } else { random.u64(1..4) };
                     let answer = server.ask("key", &limit, cost, Some(now));
                     let (decision, change) = limit.params().decide(state.as_ref(), tick, cost);
                     limit.apply(&mut state, change);
@@ -72,7 +76,15 @@ fn what_is_given_back_is_what_core_gives_back() {
                         charges.push(Charge { at: tick, end: tick + decision.reset_after, cost });
                     }
                 } else {
-                    let mut charge = charges.swap_remove(random.usize(..charges.len()));
+                    let which = random.usize(..charges.len());
+                    // Sometimes again and again, as if the server had forgotten in between.
+                    let mut charge = charges[which];
+                    if random.u8(0..3) > 0 {
+                        charges.swap_remove(which);
+                    }
+                    // Sometimes the clock has stepped back meanwhile.
+                    let now = now - 5 * scale * u64::from(random.u8(0..4) == 0);
+                    let tick = resolution.tick(Timestamp::from_micros(now));
                     // Sometimes a part, sometimes what was never charged then.
                     charge.cost = random.u64(1..=charge.cost);
                     charge.at -= u64::from(random.u8(0..8) == 0);
@@ -142,6 +154,32 @@ fn charges_of_several_keys_are_given_back_in_one_call() {
 }
 
 #[test]
+fn a_key_lives_as_long_as_what_is_left_counts() {
+    let server = Server::start();
+    let hour = Duration::from_hours(1);
+    let limits = [
+        Limit::fixed_window(100, hour),
+        Limit::fixed_window_from_first(100, hour),
+        Limit::sliding_window_counter(100, hour),
+        Limit::token_bucket(100, Rate::new(100, hour)),
+        Limit::leaky_bucket(Rate::new(100, hour), 99),
+    ];
+    let now = 1_760_000_000_000_000;
+    for limit in limits.map(Result::unwrap) {
+        server.redis.flush();
+        let decisions = [40, 30].map(|cost| server.ask("key", &limit, cost, Some(now)).decisions[0]);
+        let charge = Charge { at: now, end: now + decisions[1].reset_after, cost: 30 };
+        assert!(server.refund("key", &limit, charge, now), "{limit}");
+        let (_, state) = server.kept(b"key").unwrap();
+        // By virtual time every key lives a day longer; a busy machine may take a minute for this.
+        let left = (limit.params().expires_at(&state) - now) / 1_000 + 86_400_000;
+        let told = u64::try_from(server.redis.command(&["PTTL", "key"]).int()).unwrap();
+        assert!((left - 60_000..=left + 1).contains(&told), "{limit}: {told} of {left} ms");
+        assert!(left > 86_400_000 + 120_000, "{limit}: long enough to tell");
+    }
+}
+
+#[test]
 fn what_is_no_state_gets_nothing_back_and_does_no_harm() {
     let server = Server::start();
     let charge = Charge { at: 1_760_000_000_000_000, end: 1_760_000_000_000_009, cost: 1 };
@@ -165,8 +203,8 @@ fn what_is_no_state_gets_nothing_back_and_does_no_harm() {
         let numbers = [3, charge.at, newest_cost].into_iter().flat_map(server::seven);
         [tag(&limit)].into_iter().chain(numbers).collect()
     };
-    let old = charge.at.to_string();
-    for entries in [["x", "1"], ["x", "y"], [old.as_str(), "y"]] {
+    let (same, older) = (charge.at.to_string(), (charge.at - 1).to_string());
+    for entries in [["x", "1"], ["x", "y"], [same.as_str(), "y"], [older.as_str(), "y"]] {
         for at in [charge.at, charge.at - 1] {
             server.redis.flush();
             let words = [b"RPUSH", &b"key"[..], &head(1), entries[0].as_bytes(), entries[1].as_bytes()];
