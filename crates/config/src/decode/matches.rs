@@ -7,7 +7,7 @@ use super::value::Value;
 use crate::problem::{Expected, Problem};
 use crate::tree::Content;
 
-const FIELDS: &[&str] = &["method", "path", "host", "header", "client", "not"];
+const FIELDS: &[&str] = &["method", "path", "host", "header", "client", "plan", "not"];
 
 /// The conditions; everything wrong with their form is reported before `None` is returned.
 pub(super) fn matches(value: &Value<'_>) -> Option<MatchSource> {
@@ -17,6 +17,7 @@ pub(super) fn matches(value: &Value<'_>) -> Option<MatchSource> {
     let hosts = map.or("host", Vec::new(), |value| some_texts(value));
     let headers = map.or("header", Vec::new(), headers);
     let clients = map.or("client", Vec::new(), |value| all(&some(value)?, address::network));
+    let plans = map.or("plan", Vec::new(), some_texts);
     let not = map.or("not", Vec::new(), |value| match value.content() {
         Content::List(_) => all(&some(value)?, matches),
         _ => Some(vec![matches(value)?]),
@@ -27,6 +28,7 @@ pub(super) fn matches(value: &Value<'_>) -> Option<MatchSource> {
         hosts: hosts?,
         headers: headers?,
         clients: clients?,
+        plans: plans?,
         not: not?,
     })
 }

@@ -34,23 +34,24 @@ pub(crate) type ShadowItems = Vec<(usize, CheckItem)>;
 impl Policy {
     /// The checks for a request; as an error what settles it without any.
     pub(crate) fn prepare<A: Attributes + ?Sized>(&self, attributes: &A) -> Result<Prepared, Settled> {
-        self.prepare_for(&Request::new(attributes, self.needs))
+        let caller = self.caller(attributes);
+        self.prepare_for(&Request::new(attributes, self.needs, caller.tier), &caller)
     }
 
     /// The checks for a request, all that conditions may ask of which is known.
     pub(super) fn prepare_for<A: Attributes + ?Sized>(
         &self,
         request: &Request<'_, A>,
+        caller: &Caller<'_>,
     ) -> Result<Prepared, Settled> {
         let attributes = request.attributes;
-        let caller = self.caller(attributes);
-        if let Some(settled) = self.settle(request, &caller) {
+        if let Some(settled) = self.settle(request, caller) {
             return Err(settled);
         }
         let path = request.path.as_deref();
         let found = self.index.find(path, request.host.as_deref());
         let route = path.map(|path| Route { path, template: found.template });
-        let context = self.context(&caller, request.method, route.as_ref());
+        let context = self.context(caller, request.method, route.as_ref());
         let bad_credentials = attributes.has_bad_credentials();
         let numbers = (caller.tier, caller.times);
         let mut prepared = Prepared { bad_credentials, numbers, ..Prepared::default() };

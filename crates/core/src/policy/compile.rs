@@ -1,7 +1,7 @@
 //! From what the operator wrote to what requests are matched against; everything wrong is told at once.
 
 mod limits;
-mod plans;
+pub(super) mod plans;
 
 use core::mem::discriminant;
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
                 .add(&format!("rules[{i}].name"), Problem::DuplicateName { name: rule.name.clone(), first });
         }
     }
-    let exemptions = Exemptions::compile(source.exemptions, &mut errors);
+    let exemptions = Exemptions::compile(source.exemptions, &source.plans, &mut errors);
     check_stops(&source.rules, &mut errors);
     let default = plans::check(&source.plans, &mut errors);
     let multipliers = plans::multipliers(&source.callers, &mut errors);
@@ -125,7 +125,8 @@ fn compile_rule(index: usize, rule: RuleSource, ground: &Ground<'_>, errors: &mu
         errors.add(&format!("rules[{index}].{field}"), problem);
     }
     let limits = limits::limits(index, &rule, ground, errors);
-    let conditions = Conditions::compile(rule.matches, &format!("rules[{index}].match"), errors);
+    let conditions =
+        Conditions::compile(rule.matches, &format!("rules[{index}].match"), ground.plans, errors);
     let limits = limits?;
     sound.then(|| Rule {
         conditions,

@@ -4,11 +4,13 @@ use core::fmt;
 
 use ipnet::IpNet;
 
+use super::compile::plans::tier;
 use super::compile::{Errors, is_token};
 use super::error::Problem;
 use super::header::Header;
 use super::match_source::MatchSource;
 use super::networks::Networks;
+use super::plans::PlansSource;
 use super::request::{Needs, Request};
 use crate::attributes::Attributes;
 use crate::host::{Hosts, pattern_key};
@@ -22,13 +24,15 @@ pub(super) struct Conditions {
     hosts: Hosts,
     headers: Box<[Header]>,
     clients: Networks,
+    /// Indices and names of tiers.
+    plans: Box<[(usize, Box<str>)]>,
     /// None may hold.
     not: Box<[Self]>,
 }
 
 impl Conditions {
     /// Compiles the conditions that stand at `path`. What is wrong is added to `errors`, and left out.
-    pub(super) fn compile(source: MatchSource, path: &str, errors: &mut Errors) -> Self {
+    pub(super) fn compile(source: MatchSource, path: &str, plans: &PlansSource, errors: &mut Errors) -> Self {
         let mut add = |field: &str, problem: Problem| errors.add(&format!("{path}.{field}"), problem);
         for (i, not) in source.not.iter().enumerate() {
             if not.is_everything() {
@@ -63,6 +67,15 @@ impl Conditions {
                 Err(problem) => add(&field, problem),
             }
         }
+        let mut tiers = Vec::new();
+        for (i, name) in source.plans.into_iter().enumerate() {
+            let path = format!("{path}.plan[{i}]");
+            if plans.tiers.is_empty() {
+                errors.add(&path, Problem::NoPlans);
+            } else {
+                tiers.extend(tier(plans, &name, &path, errors).map(|index| (index, name.into())));
+            }
+        }
         let nots = source.not.into_iter().enumerate();
         Self {
             methods: source.methods.into_iter().map(Into::into).collect(),
@@ -70,7 +83,10 @@ impl Conditions {
             hosts: hosts.into_iter().collect(),
             headers: headers.into(),
             clients: source.clients.into_iter().collect(),
-            not: nots.map(|(i, not)| Self::compile(not, &format!("{path}.not[{i}]"), errors)).collect(),
+            plans: tiers.into(),
+            not: nots
+                .map(|(i, not)| Self::compile(not, &format!("{path}.not[{i}]"), plans, errors))
+                .collect(),
         }
     }
 
@@ -94,6 +110,7 @@ impl Conditions {
                 .is_none_or(|own| request.path.as_ref().is_some_and(|path| own.matches(path)))
             && (self.hosts.is_empty() || request.host.as_ref().is_some_and(|host| self.hosts.contain(host)))
             && (self.clients.is_empty() || request.client.is_some_and(|client| self.clients.contain(client)))
+            && self.plan_fits(request.tier)
             && self.headers.iter().all(|header| header.fits(request.attributes, in_doubt))
             && !self.not.iter().any(|not| not.hold(request, !in_doubt))
     }
@@ -101,9 +118,10 @@ impl Conditions {
     /// Whether every request of the caller who sent this one passes, or none does; `None` where that depends on method, path or
     /// headers.
     pub(super) fn could_match<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Option<bool> {
-        let Self { methods, path, hosts, headers, clients, not } = self;
+        let Self { methods, path, hosts, headers, clients, plans: _, not } = self;
         let known = (hosts.is_empty() || request.host.as_ref().is_some_and(|host| hosts.contain(host)))
-            && (clients.is_empty() || request.client.is_some_and(|client| clients.contain(client)));
+            && (clients.is_empty() || request.client.is_some_and(|client| clients.contain(client)))
+            && self.plan_fits(request.tier);
         let nots = || not.iter().map(|not| not.could_match(request));
         if !known || nots().any(|could| could == Some(true)) {
             return Some(false);
@@ -116,6 +134,10 @@ impl Conditions {
     pub(super) fn counted_methods(&self) -> impl Iterator<Item = &str> {
         let gets = self.methods.iter().any(|method| **method == *"GET");
         self.methods.iter().map(|method| &**method).filter(move |method| !gets || *method != "HEAD")
+    }
+
+    fn plan_fits(&self, tier: usize) -> bool {
+        self.plans.is_empty() || self.plans.iter().any(|(own, _)| *own == tier)
     }
 
     /// Whoever asks with `HEAD` gets what `GET` costs.
@@ -155,6 +177,7 @@ impl fmt::Display for Conditions {
         let star = |key: &str| if key.starts_with('.') { format!("*{key}") } else { key.to_owned() };
         list(f, " on ", self.hosts.keys().map(star))?;
         list(f, " from ", self.clients.as_slice().iter().map(IpNet::to_string))?;
+        list(f, " on the plan ", self.plans.iter().map(|(_, name)| name.to_string()))?;
         let headers: Vec<String> = self.headers.iter().map(Header::to_string).collect();
         if !headers.is_empty() {
             write!(f, " with {}", headers.join(" and "))?;

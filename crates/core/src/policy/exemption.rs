@@ -11,6 +11,7 @@ use super::compile::{Errors, is_name};
 use super::conditions::Conditions;
 use super::error::Problem;
 use super::match_source::MatchSource;
+use super::plans::PlansSource;
 use super::request::{Needs, Request};
 use crate::attributes::Attributes;
 use crate::key::{ApiKeyHash, Hasher};
@@ -104,7 +105,7 @@ struct Exemption {
 }
 
 impl Exemptions {
-    pub(super) fn compile(source: ExemptionsSource, errors: &mut Errors) -> Self {
+    pub(super) fn compile(source: ExemptionsSource, plans: &PlansSource, errors: &mut Errors) -> Self {
         let mut names = HashSet::new();
         let mut list = |called: &str, entries: Vec<ExemptionSource>| {
             let compiled = entries.into_iter().enumerate();
@@ -121,7 +122,7 @@ impl Exemptions {
                     }
                     Exemption {
                         name: entry.name.into(),
-                        conditions: Conditions::compile(entry.matches, &at, errors),
+                        conditions: Conditions::compile(entry.matches, &at, plans, errors),
                         api_keys: entry.api_keys.into_iter().collect(),
                         secret: entry.secret,
                     }

@@ -3,9 +3,9 @@ use proptest::prelude::*;
 use super::{Conditions, Index};
 use crate::attributes::Attributes;
 use crate::path::Template;
-use crate::policy::MatchSource;
 use crate::policy::compile::Errors;
 use crate::policy::request::{Needs, Request};
+use crate::policy::{MatchSource, PlansSource};
 
 /// Few names, so that templates and paths meet.
 fn segment() -> impl Strategy<Value = &'static str> {
@@ -74,7 +74,7 @@ proptest! {
         let rules: Vec<Conditions> = sources.into_iter().map(compiled).collect();
         let index = index_of(&rules);
         for ask in &asks {
-            let request = Request::new(ask, ALL);
+            let request = Request::new(ask, ALL, 0);
             let found = index.find(request.path.as_deref(), request.host.as_deref());
             let every: Vec<usize> = (0..rules.len()).filter(|i| rules[*i].matches(&request)).collect();
             // Paths and hosts are all that these rules ask for, and both are in the index.
@@ -135,7 +135,7 @@ fn index_of(rules: &[Conditions]) -> Index {
 
 fn compiled(source: MatchSource) -> Conditions {
     let mut errors = Errors::default();
-    let conditions = Conditions::compile(source, "match", &mut errors);
+    let conditions = Conditions::compile(source, "match", &PlansSource::default(), &mut errors);
     assert!(errors.is_empty());
     conditions
 }

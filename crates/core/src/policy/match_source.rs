@@ -15,6 +15,8 @@ pub struct MatchSource {
     pub headers: Vec<HeaderSource>,
     /// Networks of the client, any of which fits; empty for all.
     pub clients: Vec<IpNet>,
+    /// Plan tiers of the caller, any of which fits; empty for all.
+    pub plans: Vec<String>,
     /// Requests that fit any of these are left out.
     pub not: Vec<Self>,
 }
@@ -54,6 +56,7 @@ impl MatchSource {
             && (other.hosts.is_empty() || other.hosts == self.hosts)
             && other.headers.iter().all(|header| self.headers.contains(header))
             && (other.clients.is_empty() || other.clients == self.clients)
+            && (other.plans.is_empty() || other.plans == self.plans)
             && other.not.iter().all(|not| self.not.contains(not))
     }
 }

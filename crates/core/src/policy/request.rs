@@ -37,11 +37,13 @@ pub(super) struct Request<'a, A: ?Sized> {
     pub(super) host: Option<Cow<'a, str>>,
     /// Canonical.
     pub(super) client: Option<IpAddr>,
+    /// The index of the caller's plan tier; 0 without plans.
+    pub(super) tier: usize,
 }
 
 impl<'a, A: Attributes + ?Sized> Request<'a, A> {
-    /// Asks for what is needed; the rest is `None`.
-    pub(super) fn new(attributes: &'a A, needs: Needs) -> Self {
+    /// Asks for what is needed; the rest is `None`. `tier` is the caller's.
+    pub(super) fn new(attributes: &'a A, needs: Needs, tier: usize) -> Self {
         let path = if needs.path { attributes.path() } else { None };
         let host = if needs.host { attributes.host() } else { None };
         let client = if needs.client { attributes.client() } else { None };
@@ -51,6 +53,7 @@ impl<'a, A: Attributes + ?Sized> Request<'a, A> {
             path: path.map(normalise),
             host: host.and_then(canonical_host),
             client: client.map(canonical_address),
+            tier,
         }
     }
 }

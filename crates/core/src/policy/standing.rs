@@ -45,10 +45,11 @@ impl Policy {
         attributes: &A,
         about: Option<(&str, &str)>,
     ) -> Result<Applicable, Settled> {
-        let mut request = Request::new(attributes, self.needs);
-        let Some((method, path)) = about else { return self.anywhere(&request) };
+        let caller = self.caller(attributes);
+        let mut request = Request::new(attributes, self.needs, caller.tier);
+        let Some((method, path)) = about else { return self.anywhere(&request, &caller) };
         (request.method, request.path) = (Some(method), Some(normalise(path)));
-        let prepared = self.prepare_for(&request)?;
+        let prepared = self.prepare_for(&request, &caller)?;
         let items = prepared.rules.iter().zip(prepared.check.items());
         let mut found = Applicable::default();
         for (&index, item) in items {
@@ -61,9 +62,12 @@ impl Policy {
         Ok(found)
     }
 
-    fn anywhere<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> Result<Applicable, Settled> {
-        let caller = self.caller(request.attributes);
-        if let Some(settled) = self.settle_always(request, &caller) {
+    fn anywhere<A: Attributes + ?Sized>(
+        &self,
+        request: &Request<'_, A>,
+        caller: &Caller<'_>,
+    ) -> Result<Applicable, Settled> {
+        if let Some(settled) = self.settle_always(request, caller) {
             return Err(settled);
         }
         let mut found = Applicable::default();
@@ -73,16 +77,16 @@ impl Policy {
                 continue;
             }
             let Some(numbers) = rule.limits.at(caller.tier, caller.times) else {
-                let context = self.context(&caller, None, None);
+                let context = self.context(caller, None, None);
                 if rule.stop && always == Some(true) && rule.has_key(request.attributes, &context) {
                     break;
                 }
                 continue;
             };
             let counts = if rule.key.kinds().any(|kind| matches!(kind, Kind::Route | Kind::Method)) {
-                self.add_each(index, (rule, numbers), (request, &caller), &mut found)
+                self.add_each(index, (rule, numbers), (request, caller), &mut found)
             } else {
-                let item = rule.peek(request, None, self, &caller, numbers);
+                let item = rule.peek(request, None, self, caller, numbers);
                 match (&item, rule.on_missing) {
                     (None, OnMissing::Skip) => ControlFlow::Continue(false),
                     _ => found.add(Applies {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cupo_core::{
     Action, CallerSource, Check, CheckItem, Engine, Entry, Executed, KeySecret, Limit, LimitSource,
-    ManualClock, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicySource, Problem, Rate,
-    RuleSource, Settled, Store, StoreError, TierSource, Timestamp, Who,
+    ManualClock, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicySource, Problem,
+    Rate, RuleSource, Settled, Store, StoreError, TierSource, Timestamp, Who,
 };
 use cupo_testkit::conformance::ReferenceStore;
 
@@ -346,4 +346,37 @@ fn a_share_or_a_product_out_of_range_is_told_once() {
         matches!(shares.as_slice(), [(path, Problem::Share(_))] if path == "plans.free.requests"),
         "{shares:?}"
     );
+}
+
+#[test]
+fn rules_may_be_for_the_callers_of_a_plan() {
+    let on = |names: &[&str]| MatchSource {
+        plans: names.iter().map(ToString::to_string).collect(),
+        ..MatchSource::default()
+    };
+    let only = |name: &str, matches| RuleSource { matches, ..rule(name, &["global"], 1_000) };
+    let rules = vec![
+        only("paying", on(&["premium", "internal"])),
+        only("free", on(&["free"])),
+        only("not-free", MatchSource { not: vec![on(&["free"])], ..MatchSource::default() }),
+    ];
+    let callers = vec![CallerSource { plan: Some("premium".to_owned()), ..user("ada") }];
+    let (engine, _) = engine_of(PolicySource { plans: plans(), callers, rules, ..PolicySource::default() });
+    let said = engine.policy().rules()[0].describe_match();
+    assert_eq!(said, "every request on the plan premium or internal");
+    let met = |ask: &Ask| {
+        let outcome = ready(engine.decide(ask)).unwrap();
+        outcome.decisions().map(|ruling| ruling.rule.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(met(&ask("ada")), ["paying", "not-free"]);
+    assert_eq!(met(&ask("bob")), ["free"], "the default plan");
+    let wrong = |plans, matches| {
+        let rules = vec![only("r", matches)];
+        let source = PolicySource { plans, rules, ..PolicySource::default() };
+        Policy::compile(source).unwrap_err().0.remove(0)
+    };
+    let unknown = wrong(plans(), on(&["free", "Premium"]));
+    assert_eq!(unknown.path, "rules[0].match.plan[1]");
+    assert!(matches!(unknown.problem, Problem::UnknownPlan { name, .. } if name == "Premium"));
+    assert_eq!(wrong(PlansSource::default(), on(&["free"])).problem, Problem::NoPlans);
 }

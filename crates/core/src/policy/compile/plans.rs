@@ -108,7 +108,13 @@ pub(super) fn compile(
     Some(Box::new(Plans { tiers, from: plans.from.clone(), default, callers: found, entries }))
 }
 
-fn tier(plans: &PlansSource, name: &str, path: &str, errors: &mut Errors) -> Option<usize> {
+/// The index of the tier of this name, which stands at `path`.
+pub(in super::super) fn tier(
+    plans: &PlansSource,
+    name: &str,
+    path: &str,
+    errors: &mut Errors,
+) -> Option<usize> {
     let found = plans.tiers.iter().position(|tier| tier.name == name);
     if found.is_none() {
         let known: Vec<&str> = plans.tiers.iter().map(|tier| tier.name.as_str()).collect();
