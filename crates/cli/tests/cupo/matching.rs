@@ -166,7 +166,7 @@ fn no_spelling_of_a_path_evades_its_rule_or_makes_another_key() {
   - { name: below, match: { path: \"/users/**\", not: { path: /users/7/public } }, key: global, limit: 1000/1000d }
 ";
     let server = RedisServer::standalone().start();
-    let on_redis = format!("store: {{ redis: {{ url: {} }} }}\n{rules}", server.url());
+    let on_redis = format!("store: {{ redis: {{ url: {}, deadline: 30s }} }}\n{rules}", server.url());
     for policy in [rules, &on_redis] {
         let gateway = Gateway::with_policy(&PolicyFile::new(policy), upstream::ok());
         let mut client = Client::new(gateway.address);
@@ -218,7 +218,7 @@ fn head_shares_the_budget_of_get_and_no_other() {
   - { name: method, match: { path: \"/files/{name}\" }, key: method, limit: 3/1000d }
 ";
     let server = RedisServer::standalone().start();
-    let on_redis = format!("store: {{ redis: {{ url: {} }} }}\n{rules}", server.url());
+    let on_redis = format!("store: {{ redis: {{ url: {}, deadline: 30s }} }}\n{rules}", server.url());
     for policy in [rules, &on_redis] {
         let gateway = Gateway::with_policy(&PolicyFile::new(policy), upstream::ok());
         let mut client = Client::new(gateway.address);
@@ -274,6 +274,24 @@ fn a_rule_that_stops_hides_those_after_it() {
     assert_eq!(met(&mut client, "GET", "/", &["x-kind: a", "x-kind: b"]), ["first", "kind", "last"]);
     let said = run(&["check", &policy.path()], "").out;
     assert!(said.matches("  stops          the rules after it are not looked at").count() == 3, "{said}");
+}
+
+#[test]
+fn a_rule_may_be_for_a_plan() {
+    let gateway = gateway(
+        &[
+            ("free", "{ plan: free }"),
+            ("paying", "{ plan: [pro, team] }"),
+            ("not-free", "{ not: { plan: free } }"),
+        ],
+        "trusted_proxies: [10.0.0.0/8, 127.0.0.1]
+plans: { free: { requests: 1/s }, pro: { requests: 2/s }, team: { requests: 3/s } }
+plan: { from: [header(x-plan)], default: free }",
+    );
+    let mut client = Client::new(gateway.address);
+    assert_eq!(met(&mut client, "GET", "/", &[]), ["free"]);
+    assert_eq!(met(&mut client, "GET", "/", &["X-Plan: team"]), ["paying", "not-free"]);
+    assert_eq!(met(&mut client, "GET", "/", &["X-Plan: nonsense"]), ["free"], "the default");
 }
 
 #[test]
