@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use cupo_config::{Config, MemoryBound, StoreSource};
-use cupo_core::{Action, Algorithm, DisplayDuration, Limit, OnMissing, OnStoreError, PlanFrom, Rule};
+use cupo_core::algorithm::ending_window::Edges;
+use cupo_core::{Action, Algorithm, DisplayDuration, Limit, OnMissing, OnStoreError, Params, PlanFrom, Rule};
 use cupo_store_redis::{RedisSettings, RedisStore};
 
 use crate::args::CheckArgs;
@@ -166,7 +167,14 @@ fn meaning(limit: &Limit) -> String {
     }
     match limit.algorithm() {
         Algorithm::FixedWindow => {
-            format!("at most {quota} in each {window} of the clock; up to twice that across an edge")
+            let each = match limit.params() {
+                Params::EndingWindow(p) => match p.edges {
+                    Edges::Calendar(calendar) => format!("{}, by its clock and calendar", calendar.name()),
+                    Edges::FirstRequest { .. } => format!("{window} that begins with a first request"),
+                },
+                _ => format!("{window} of the clock"),
+            };
+            format!("at most {quota} in each {each}; up to twice that across an edge")
         }
         Algorithm::SlidingWindowLog => format!("at most {quota} in any {window}, exactly"),
         Algorithm::SlidingWindowCounter => {

@@ -22,6 +22,11 @@ pub(crate) fn hint(problem: &Problem) -> String {
         Problem::UnknownField { name, allowed } => did_you_mean(name, allowed),
         Problem::MissingField { example, .. } => format!("for example `{example}`"),
         Problem::DuplicateField { .. } | Problem::Conflict { .. } => "keep one of the two".to_owned(),
+        Problem::Idle { without: "calendar", .. } => {
+            "drop it, or write `calendar: day` in place of the window: an hour, day, week or month of that zone".to_owned()
+        }
+        Problem::Idle { .. } => "drop it".to_owned(),
+        Problem::TimeZone { name, all } => time_zone(name, all),
         Problem::EmptyList => "write at least one item, or drop the field".to_owned(),
         Problem::NoFields => "write at least one `name: value`, or drop the field".to_owned(),
         Problem::WrongType { expected, found } => wrong_type(*expected, found).to_owned(),
@@ -67,6 +72,18 @@ fn did_you_mean(text: &str, allowed: &[&str]) -> String {
         Some(near) => format!("did you mean `{near}`? Allowed here: {all}"),
         None => format!("allowed here: {all}"),
     }
+}
+
+/// A time zone that was probably meant: of a similar name, or of the same place.
+fn time_zone(name: &str, all: &[String]) -> String {
+    let names: Vec<&str> = all.iter().map(String::as_str).collect();
+    let place = name.rsplit('/').next().unwrap_or(name);
+    let is_there = |known: &&&str| {
+        known.rsplit_once('/').is_some_and(|(_, last)| last.eq_ignore_ascii_case(&place.replace(' ', "_")))
+    };
+    let near = names.iter().find(is_there).copied().or_else(|| nearest(name, &names));
+    let form = "a name of the IANA time zone database, as in `Europe/Madrid`, or `UTC`";
+    near.map_or_else(|| format!("write {form}"), |near| format!("did you mean `{near}`? Write {form}"))
 }
 
 /// The one of `words` that `text` could be a slip of the pen of.
@@ -133,6 +150,17 @@ fn rate(error: &RateError) -> String {
     match error {
         RateError::NoUnit { text } if !text.contains('/') => {
             format!("write `{text}s` for seconds, `{text}m` for minutes")
+        }
+        RateError::Calendar { text, days, .. } if !text.contains(['/', 'p']) => {
+            format!("for example `{days}d`")
+        }
+        RateError::Calendar { text, calendar, .. } => {
+            let count = text.split(['/', 'p']).next().unwrap_or_default().trim();
+            let count =
+                if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) { count } else { "100" };
+            format!(
+                "for example `limit: {{ algorithm: fixed_window, count: {count}, calendar: {calendar}, time_zone: UTC }}`"
+            )
         }
         RateError::Unit { text, .. } | RateError::Length { text, .. } if !text.contains(['/', 'p']) => {
             "for example `10s`".to_owned()

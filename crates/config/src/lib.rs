@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod calendar;
 mod callers;
 mod decode;
 mod error;

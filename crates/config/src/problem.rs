@@ -86,6 +86,22 @@ pub enum Problem {
         /// The other.
         other: &'static str,
     },
+    /// A field that says nothing without another.
+    #[error("`{field}` says nothing without `{without}`")]
+    Idle {
+        /// The field.
+        field: &'static str,
+        /// The field, or the field with the value, that it belongs to.
+        without: &'static str,
+    },
+    /// There is no such time zone.
+    #[error("`{name}` is not a time zone")]
+    TimeZone {
+        /// What is there.
+        name: Box<str>,
+        /// The names there are.
+        all: Vec<String>,
+    },
     /// The list has no item.
     #[error("the list is empty")]
     EmptyList,

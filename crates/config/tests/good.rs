@@ -221,6 +221,24 @@ fn the_examples_load() {
     assert_eq!(shown(&example), shown(&handbook), "the example is the handbook's file, with comments");
     assert_eq!(example.gateway, handbook.gateway);
 
+    let contracts = load("../../examples/contracts.yaml").unwrap_or_else(|errors| panic!("{errors}"));
+    let limits: Vec<String> = contracts
+        .policy
+        .rules()
+        .iter()
+        .flat_map(|rule| rule.limits().flatten())
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        limits,
+        [
+            "fixed_window, 100000 per month of Europe/Madrid",
+            "fixed_window, 10000 per day of Europe/Madrid",
+            "fixed_window, 50 per week of Africa/Cairo from sunday",
+            "fixed_window, 20 per 1h from the first request",
+        ]
+    );
+
     let all = load("../../examples/every-algorithm-and-key.yaml").unwrap_or_else(|errors| panic!("{errors}"));
     let rules = all.policy.rules();
     for algorithm in Algorithm::ALL {

@@ -61,6 +61,20 @@ pub enum RateError {
         /// The part that should be a unit.
         unit: Box<str>,
     },
+    /// The unit is one of the calendar's.
+    #[error(
+        "`{unit}` in `{text}` is not a length of time: write days, as in `{days}d`, or a limit in windows of the calendar"
+    )]
+    Calendar {
+        /// The whole text.
+        text: Box<str>,
+        /// The part that is a unit of the calendar.
+        unit: Box<str>,
+        /// About how many days it has.
+        days: u8,
+        /// What a policy calls it.
+        calendar: &'static str,
+    },
 }
 
 /// The longest period that parses: beyond it a microsecond span leaves the number domain.
@@ -119,6 +133,8 @@ fn parse_period(text: &str, period: &str, bare_unit: bool) -> Result<Duration, R
     if unit.starts_with(['-', '+', '.', ',']) {
         return Err(RateError::Length { text: text.into(), number: period.into() });
     }
+    let of_calendar =
+        |days, calendar| RateError::Calendar { text: text.into(), unit: unit.into(), days, calendar };
     let millis_per_unit: u64 = match unit {
         "" => return Err(RateError::NoUnit { text: text.into() }),
         "ms" | "millisecond" | "milliseconds" => 1,
@@ -126,6 +142,8 @@ fn parse_period(text: &str, period: &str, bare_unit: bool) -> Result<Duration, R
         "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
         "h" | "hr" | "hour" | "hours" => 3_600_000,
         "d" | "day" | "days" => 86_400_000,
+        "w" | "week" | "weeks" => return Err(of_calendar(7, "week")),
+        "mo" | "month" | "months" => return Err(of_calendar(30, "month")),
         _ => return Err(RateError::Unit { text: text.into(), unit: unit.into() }),
     };
     let length = || RateError::Length { text: text.into(), number: number.into() };

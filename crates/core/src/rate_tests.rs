@@ -74,7 +74,10 @@ fn the_right_part_is_blamed() {
     assert!(matches!("x/s".parse::<Rate>(), Err(RateError::Count { .. })));
     assert!(matches!("1/0s".parse::<Rate>(), Err(RateError::Length { .. })));
     assert!(matches!("1/-1s".parse::<Rate>(), Err(RateError::Length { .. })));
-    assert!(matches!("1/week".parse::<Rate>(), Err(RateError::Unit { .. })));
+    assert!(matches!("1/fortnight".parse::<Rate>(), Err(RateError::Unit { .. })));
+    assert!(matches!("1/week".parse::<Rate>(), Err(RateError::Calendar { days: 7, calendar: "week", .. })));
+    assert!(matches!("2 months".parse::<Rate>(), Err(RateError::NotARate { .. })));
+    assert!(matches!("1/2 months".parse::<Rate>(), Err(RateError::Calendar { calendar: "month", .. })));
     assert!(matches!("1".parse::<Rate>(), Err(RateError::NotARate { .. })));
 }
 

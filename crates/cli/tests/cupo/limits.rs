@@ -10,8 +10,9 @@ use crate::process::{Gateway, PolicyFile, run_to_end};
 use crate::upstream;
 
 /// Ten of each algorithm, and nothing more for years: what the clock does between two requests does not matter.
-const TEN: [(&str, &str); 5] = [
+const TEN: [(&str, &str); 6] = [
     ("fixed_window", "{ algorithm: fixed_window, count: 10, window: 1000d }"),
+    ("first_request", "{ algorithm: fixed_window, count: 10, window: 1000d, anchor: first_request }"),
     ("sliding_window_log", "{ algorithm: sliding_window_log, count: 10, window: 1000d }"),
     ("sliding_window_counter", "{ algorithm: sliding_window_counter, count: 10, window: 1000d }"),
     ("token_bucket", "{ algorithm: token_bucket, capacity: 10, refill: 10/1000d }"),

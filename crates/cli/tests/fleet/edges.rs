@@ -19,7 +19,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What the wall clock of the server and the clock of this test may disagree by over the test, in microseconds.
 const DRIFT: u64 = 1_000;
 
-fn limits() -> [(Limit, String); 5] {
+fn limits() -> [(Limit, String); 6] {
     let windowed = |name: &str| format!("algorithm: {name}, count: {COUNT}, window: 1s");
     let rate = Rate::new(COUNT, SECOND);
     [
@@ -33,6 +33,10 @@ fn limits() -> [(Limit, String); 5] {
         (
             Limit::leaky_bucket(rate, COUNT).unwrap(),
             format!("algorithm: leaky_bucket, rate: {COUNT}/1s, queue: {COUNT}"),
+        ),
+        (
+            Limit::fixed_window_from_first(COUNT, SECOND).unwrap(),
+            format!("{}, anchor: first_request", windowed("fixed_window")),
         ),
     ]
 }

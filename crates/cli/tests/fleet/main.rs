@@ -10,6 +10,7 @@
 mod bad_days;
 mod bad_days_of_a_cluster;
 mod check;
+mod contracts;
 mod edges;
 mod exact;
 mod load;

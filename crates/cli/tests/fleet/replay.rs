@@ -14,6 +14,8 @@ fn policy() -> PolicyFile {
         "algorithm: sliding_window_counter, count: 8, window: 800ms",
         "algorithm: token_bucket, capacity: 6, refill: 7/second",
         "algorithm: leaky_bucket, rate: 9/second, queue: 5",
+        "algorithm: fixed_window, rate: 6/600ms, anchor: first_request",
+        "algorithm: fixed_window, count: 20, calendar: hour, time_zone: Australia/Lord_Howe",
         // Too large for microseconds: these count in milliseconds.
         "algorithm: sliding_window_counter, count: 2000000, window: 1d",
         "algorithm: token_bucket, capacity: 2000000, refill: 7/1d",
@@ -48,7 +50,7 @@ fn events(count: usize) -> String {
         // Some clocks step back.
         let told = at - if below(20) == 0 { below(500_000) } else { 0 };
         let path = match below(4) {
-            0 => format!("/small/{}", below(7)),
+            0 => format!("/small/{}", below(9)),
             1 => format!("/orders/{}", below(3)),
             2 => format!("/account/x?tenant={}", below(4)),
             _ => pick(&["/", "/internal/x", "/items/7"], below(3)).to_owned(),

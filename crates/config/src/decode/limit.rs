@@ -1,5 +1,7 @@
 //! A limit: a rate, or an algorithm with its numbers.
 
+mod fixed_window;
+
 use std::time::Duration;
 
 use cupo_core::{Algorithm, Limit, LimitError, LimitSource};
@@ -46,7 +48,7 @@ fn by_algorithm(map: &Map<'_>) -> Option<Limit> {
         Algorithm::name,
     )?;
     match algorithm {
-        Algorithm::FixedWindow => windowed(map, Limit::fixed_window),
+        Algorithm::FixedWindow => fixed_window::fixed_window(map),
         Algorithm::SlidingWindowLog => windowed(map, Limit::sliding_window_log),
         Algorithm::SlidingWindowCounter => windowed(map, Limit::sliding_window_counter),
         Algorithm::TokenBucket => {
@@ -64,9 +66,14 @@ fn by_algorithm(map: &Map<'_>) -> Option<Limit> {
     }
 }
 
-/// `count` per `window`, or the two as one `rate`; and perhaps a `burst` more.
+/// `count` per `window`, or the two as one `rate`, and perhaps a `burst` more; nothing else.
 fn windowed(map: &Map<'_>, make: fn(u64, Duration) -> Result<Limit, LimitError>) -> Option<Limit> {
     map.allow(&["algorithm", "count", "window", "rate", "burst"]);
+    counted(map, make)
+}
+
+/// `count` per `window`, or the two as one `rate`; and perhaps a `burst` more.
+fn counted(map: &Map<'_>, make: fn(u64, Duration) -> Result<Limit, LimitError>) -> Option<Limit> {
     let burst = map.or("burst", 0, |value| value.integer(0, MAX));
     let make = |count, window| make(count, window)?.with_burst(burst.unwrap_or(0));
     let Some(rate) = map.get("rate") else {
