@@ -68,6 +68,13 @@ fn plans_and_callers_are_read() {
 }
 
 #[test]
+fn the_example_loads() {
+    let config = load("../../examples/plans.yaml").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(config.policy.tiers().count(), 3);
+    assert_eq!(config.callers.unwrap().callers, 5);
+}
+
+#[test]
 fn a_burst_is_more_of_the_same_window() {
     for (limit, expected) in [
         ("{ rate: 100/minute, burst: 10 }", "sliding_window_counter, 110 per 1m"),

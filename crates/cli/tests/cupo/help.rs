@@ -52,6 +52,11 @@ fn of_serve() {
 }
 
 #[test]
+fn of_hash_key() {
+    has_all(&["hash-key", "--help"], &["-c, --config <FILE>", "stdin", CODES[0], CODES[1], CODES[2]]);
+}
+
+#[test]
 fn of_check() {
     has_all(
         &["check", "--help"],

@@ -14,6 +14,7 @@ mod contracts;
 mod edges;
 mod exact;
 mod load;
+mod plans;
 mod replay;
 mod serve;
 
