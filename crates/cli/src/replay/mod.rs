@@ -36,7 +36,13 @@ use report::{About, Report};
 /// Chunks of requests that may wait to be decided.
 const QUEUE: usize = 16;
 
+/// Keys whose balance a page shows at most.
+const KEYS: usize = 4;
+
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    if args.key.len() > KEYS {
+        return Err(Failure::Usage("--key: at most four keys are shown"));
+    }
     let decider = Decider::open(&args.files, &args.store)?;
     let _within = decider.enter();
     let page = args.html.as_deref().map(writable).transpose()?;

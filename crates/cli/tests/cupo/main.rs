@@ -19,6 +19,7 @@ mod replay;
 mod replay_errors;
 mod replay_inputs;
 mod replay_logs;
+mod replay_page;
 mod replay_summary;
 mod status;
 mod upstream;

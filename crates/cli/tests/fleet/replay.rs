@@ -129,3 +129,42 @@ fn a_cluster_prints_what_memory_prints_where_no_check_spans_slots() {
     let ran = decided(&policy, &format!("redis-cluster://{}", hosts.join(",")), &events);
     assert_same(&memory, &ran.out, "cluster");
 }
+
+/// Access logs, too: in the order of their times, with what cannot be read left out.
+#[test]
+fn a_log_is_decided_the_same() {
+    let policy = PolicyFile::new(
+        "trusted_proxies: [10.0.0.0/8]
+rules:
+  - { name: client, key: ip, limit: { algorithm: token_bucket, capacity: 4, refill: 1/second } }
+  - { name: route, key: route, limit: 30/minute }
+  - { name: agent, key: header(user-agent), limit: { algorithm: sliding_window_log, count: 40, window: 30s }, on_missing: skip }
+",
+    );
+    let line = |n: u64| {
+        let (second, host, path) = (n / 9 + n * 7 % 5, n * 13 % 7, n * 5 % 11);
+        let (minute, second) = (second / 60, second % 60);
+        match n % 50 {
+            49 => "nonsense\n".to_owned(),
+            _ => format!(
+                "10.0.0.1 - - [29/Nov/2026:21:{minute:02}:{second:02} +0000] \"GET /{path} HTTP/1.1\" 200 5 \"-\" \"a{}\" \"192.0.2.{host}\"\n",
+                n % 3
+            ),
+        }
+    };
+    let log: String = (0..2_000).map(line).collect();
+    let server = RedisServer::standalone().start();
+    let replay = |store: &str, more: &[&str]| {
+        let ran = run(&[&["replay", &policy.path(), "--store", store], more].concat(), log.as_str());
+        assert_eq!(ran.code, Some(0), "{store}: {}", ran.err);
+        ran.out
+    };
+    let memory = replay("memory", &[]);
+    assert_eq!(memory.lines().count(), 1_960);
+    assert!(memory.contains("\"verdict\":\"deny\""));
+    assert_same(&memory, &replay(&server.url(), &[]), "redis");
+    assert_eq!(replay("memory", &["--summary"]), replay(&server.url(), &["--summary"]));
+    // Two policies on one server do not see each other's counters.
+    let twice = replay(&server.url(), &[&policy.path()]);
+    assert_eq!(twice, replay("memory", &[&policy.path()]));
+}

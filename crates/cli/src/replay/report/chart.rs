@@ -16,6 +16,9 @@ const TOP: u64 = 120;
 const INNER: u64 = 1_700;
 const BOTTOM: u64 = 260;
 
+/// Characters of a name in a tip, of which there are many.
+const TIP: usize = 32;
+
 /// Where a chart lies: its stretches of time, its width, and the number at its top.
 pub(super) struct Frame<'a> {
     timeline: &'a Timeline,
@@ -141,7 +144,7 @@ impl<'a> Frame<'a> {
                 self.timeline.start().saturating_add(number.saturating_mul(self.timeline.width())),
             ));
             for (name, value) in values().filter(|(_, value)| *value > 0) {
-                page.raw("\n").text(count(value)).raw(" ").text(name);
+                page.raw("\n").text(count(value)).raw(" ").text(format_args!("{name:.TIP$}"));
             }
             page.raw("</title></rect>");
         }

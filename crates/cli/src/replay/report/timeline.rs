@@ -34,6 +34,10 @@ impl Cell {
     }
 }
 
+/// Stretches of one timeline at most, and of those of all policies together.
+const FINEST: usize = 500;
+const TOGETHER: usize = 800;
+
 pub(super) struct Timeline {
     blank: Cell,
     most: usize,
@@ -84,7 +88,7 @@ impl Timeline {
         });
         let blank = Cell { requests: 0, policies: policies.collect() };
         // The page stays small with many policies, too.
-        let most = if rules.len() <= 3 { 500 } else { 250 };
+        let most = TOGETHER.checked_div(rules.len()).unwrap_or(FINEST).min(FINEST);
         Self { blank, most, width: MILLISECOND, base: 0, cells: VecDeque::new() }
     }
 
