@@ -80,6 +80,18 @@ impl Attributes for Recorded<'_> {
         found.map(|(_, value)| Cow::Borrowed(value.as_bytes()))
     }
 
+    fn has_bad_credentials(&self) -> bool {
+        self.request.has_bad_credentials()
+    }
+
+    fn claim(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.request.claim(name)
+    }
+
+    fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.request.vouched_header(name)
+    }
+
     fn cost(&self) -> u64 {
         self.recorded.cost
     }

@@ -271,3 +271,26 @@ fn a_log_of_which_little_can_be_read_fails() {
     let later = format!("#Software: x\n\n{}", combined(0, "/"));
     assert_eq!(replay(&[], later.as_bytes()).out.lines().count(), 1);
 }
+
+/// The plan that a trusted proxy names counts here as it does in service.
+#[test]
+fn plans_that_a_trusted_proxy_names() {
+    let policy = PolicyFile::new(
+        "trusted_proxies: [10.0.0.0/8]
+plans: { free: { requests: 1/minute }, pro: { requests: 3/minute } }
+plan: { from: [header(x-plan)], default: free }
+rules:
+  - { name: r, key: ip, limit: { plan: requests } }
+",
+    );
+    let line = |peer: &str| {
+        format!(
+            "{{\"msec\":\"1795986000\",\"remote_addr\":\"{peer}\",\"request\":\"GET / HTTP/1.1\",\"http_x_plan\":\"pro\"}}\n"
+        )
+    };
+    for (peer, admitted) in [("10.0.0.1", 3), ("203.0.113.9", 1)] {
+        let ran = run(&["replay", &policy.path()], line(peer).repeat(5));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(ran.out.matches("\"allowed\":true").count(), admitted, "{peer}: {}", ran.out);
+    }
+}
