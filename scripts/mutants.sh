@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 export PROPTEST_MAX_SHRINK_ITERS=0 RUST_BACKTRACE=0
-files="crates/core/src/number.rs crates/core/src/limit.rs"
+files="crates/core/src/number.rs crates/core/src/limit.rs crates/core/src/calendar.rs"
 for file in crates/core/src/algorithm/*.rs; do
     files="$files $file"
 done

@@ -3,7 +3,7 @@
 -- at `now`; it is not asked for where `seen` is later.
 
 local function ending_window_decide(limit, longest, finish, seen, count, now, cost)
-  seen, count = seen or 0, count or 0
+  seen = seen or 0
   if seen > now then
     finish = seen
   else

@@ -14,7 +14,8 @@ use super::{Recorded, Trace};
 use crate::calendars;
 
 const ABOUT: &str = "Decision traces. Integers below 2^53; instants and spans are ticks. Steps are asked in order, from no \
-                     state; `state` is the whole state after the step, null while there is none.";
+                     state; `state` is the whole state after the step, null while there is none. Windows of a \
+                     calendar begin at its `edges`, and after the last are as long as the last.";
 
 /// One step a line, so that a difference shows which one.
 pub(super) fn write(algorithm: Algorithm, traces: &[Trace]) -> String {
