@@ -67,6 +67,13 @@ pub trait Attributes {
         None
     }
 
+    /// The value of a claim that somebody who is believed has made of the caller, in a verified token; of one inside of others by
+    /// the names on the way, divided by points.
+    fn claim(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let _ = name;
+        None
+    }
+
     /// The value of a descriptor: what another program says of the request, by a name of its choice.
     fn descriptor(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         let _ = name;
@@ -78,12 +85,6 @@ pub trait Attributes {
     /// [`Settled::BadCredentials`](crate::Settled::BadCredentials).
     fn has_bad_credentials(&self) -> bool {
         false
-    }
-
-    /// The value of a claim of a verified token.
-    fn claim(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        let _ = name;
-        None
     }
 
     /// The value of a header that somebody vouches for: a trusted proxy wrote it, or let it pass. `name` is in lower case.

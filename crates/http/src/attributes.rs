@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, Uri};
 
 use crate::client_address::{is_trusted, walk};
 use crate::credential::{canonical_credentials, carries_credentials};
+use crate::identity::{Claims, Identity};
 use crate::pairs::{SEVERAL, cookie_value, query_value};
 
 /// A request's head, its peer, and whom to believe, as [`Attributes`]. Borrows all; answers without allocating unless a
@@ -38,6 +39,7 @@ pub struct RequestAttributes<'a> {
     trust: &'a Trust,
     client: Option<IpAddr>,
     peer_is_trusted: bool,
+    identity: Option<&'a Identity>,
 }
 
 impl<'a> RequestAttributes<'a> {
@@ -60,7 +62,20 @@ impl<'a> RequestAttributes<'a> {
         let peer_is_trusted = peer.is_some_and(|peer| is_trusted(peer, trust));
         let client = peer
             .map(|peer| if peer_is_trusted { walk(peer, headers, trust) } else { canonical_address(peer) });
-        Self { method, uri, headers, trust, client, peer_is_trusted }
+        Self { method, uri, headers, trust, client, peer_is_trusted, identity: None }
+    }
+
+    /// The same request from whom it is known to be from.
+    #[must_use]
+    pub const fn identified(self, identity: &'a Identity) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
+    fn claims(&self) -> Option<&'a Claims> {
+        match self.identity {
+            Some(Identity::Known(claims)) => Some(claims),
+            _ => None,
+        }
     }
 
     /// The value of a header that comes once; [`SEVERAL`] of one that is repeated.
@@ -88,8 +103,12 @@ impl Attributes for RequestAttributes<'_> {
         self.canonical(&self.trust.api_key_header)
     }
 
-    /// The user that a trusted proxy names; from anybody else the header does not count.
+    /// The user that a verified token names, else the one that a trusted proxy names; from anybody else the header does not
+    /// count.
     fn user(&self) -> Option<Cow<'_, [u8]>> {
+        if let Some(user) = self.claims().and_then(Claims::user) {
+            return Some(Cow::Borrowed(user.as_bytes()));
+        }
         if self.peer_is_trusted { self.single(&self.trust.user_header) } else { None }
     }
 
@@ -126,6 +145,14 @@ impl Attributes for RequestAttributes<'_> {
 
     fn cookie(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         cookie_value(self.headers, name).map(Cow::Borrowed)
+    }
+
+    fn claim(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        Some(Cow::Borrowed(self.claims()?.get(name)?.as_bytes()))
+    }
+
+    fn has_bad_credentials(&self) -> bool {
+        matches!(self.identity, Some(Identity::Refused))
     }
 }
 

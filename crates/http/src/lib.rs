@@ -1,9 +1,11 @@
 //! HTTP semantics of the Cupo rate limiter, for both ends of the wire: what a server reads from a request and writes into a
-//! response, and what a client reads back. Pure functions: no I/O, no runtime, no clock.
+//! response, and what a client reads back. No I/O, no runtime, no clock; but for the memory of `JwtVerifier` (with the cargo
+//! feature `jwt`), pure functions.
 //!
 //! | server | |
 //! |---|---|
 //! | [`RequestAttributes`] | a request as [`cupo_core::Attributes`] |
+//! | [`Identify`] | who a request says it is from: verified [`Claims`] of a token |
 //! | [`client_address()`] | who asked, by the word of trusted proxies only |
 //! | [`write_fields`] | rate-limit fields for a response, in chosen [`Dialects`] |
 //! | [`refusal`], [`unavailable`] | the whole response to a request that may not pass |
@@ -27,6 +29,9 @@ mod attributes;
 mod client_address;
 mod credential;
 mod dialect;
+mod identity;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod pairs;
 mod refusal;
 mod retry_after;
@@ -38,6 +43,9 @@ pub use attributes::RequestAttributes;
 pub use client_address::{client_address, is_trusted};
 pub use credential::{canonical_credentials, carries_credentials};
 pub use dialect::{Dialect, Dialects, write_fields};
+pub use identity::{Claims, Identify, Identity};
+#[cfg(feature = "jwt")]
+pub use jwt::{JwtAlgorithm, JwtError, JwtKeys, JwtSettings, JwtVerifier, MAX_TOKEN_BYTES, TokenError};
 pub use refusal::{refusal, unavailable};
 pub use seconds::{MAX_SECONDS, MAX_UNITS};
 pub use standing::standing;

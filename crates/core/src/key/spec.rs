@@ -44,7 +44,9 @@ pub enum KeySpecError {
         forms: Box<str>,
     },
     /// The argument of the part is no name.
-    #[error("`{part}` needs a name between its brackets: letters, digits and the signs - _ .")]
+    #[error(
+        "`{part}` needs a name between its brackets: letters, digits and the signs - _ . (in a claim also : and /)"
+    )]
     Argument {
         /// The offending part.
         part: Box<str>,
@@ -135,9 +137,14 @@ fn parse_kind(text: &str) -> Result<Kind, KeySpecError> {
         return Kind::from_parts(text, None).ok_or_else(unknown);
     };
     let argument = argument.strip_suffix(')').ok_or_else(unknown)?.trim();
-    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     // Header names are the same in any case; the others are names of the caller's.
     let name = name.trim();
+    // Names of claims are often URIs.
+    let legal = |b: u8| match b {
+        b'-' | b'_' | b'.' => true,
+        b':' | b'/' => name == "claim",
+        b => b.is_ascii_alphanumeric(),
+    };
     let lower = argument.to_ascii_lowercase();
     let argument = if name == "header" { lower.as_str() } else { argument };
     let kind = Kind::from_parts(name, Some(argument)).ok_or_else(unknown)?;

@@ -39,6 +39,8 @@ pub enum Kind {
     Cookie(Box<str>),
     /// A descriptor's value.
     Descriptor(Box<str>),
+    /// A verified claim's value.
+    Claim(Box<str>),
 }
 
 /// The kinds without an argument, by name.
@@ -56,11 +58,12 @@ const PLAIN: [(&str, Kind); 7] = [
 type Named = (&'static str, fn(Box<str>) -> Kind);
 
 /// The kinds with an argument, by name.
-const NAMED: [Named; 4] = [
+const NAMED: [Named; 5] = [
     ("header", Kind::Header),
     ("query", Kind::Query),
     ("cookie", Kind::Cookie),
     ("descriptor", Kind::Descriptor),
+    ("claim", Kind::Claim),
 ];
 
 impl Kind {
@@ -93,6 +96,7 @@ impl Kind {
             Self::Query(name) => ("query", Some(name)),
             Self::Cookie(name) => ("cookie", Some(name)),
             Self::Descriptor(name) => ("descriptor", Some(name)),
+            Self::Claim(name) => ("claim", Some(name)),
         }
     }
 
@@ -110,6 +114,7 @@ impl Kind {
             Self::Query(_) => 9,
             Self::Cookie(_) => 10,
             Self::Descriptor(_) => 11,
+            Self::Claim(_) => 12,
         }
     }
 
@@ -145,6 +150,7 @@ impl Kind {
             Self::Descriptor(name) => {
                 plain::write(tag, name, attributes.descriptor(name).as_deref(), hasher, key)
             }
+            Self::Claim(name) => plain::write(tag, name, attributes.claim(name).as_deref(), hasher, key),
         }
     }
 }
