@@ -9,6 +9,7 @@ use cupo_store_redis::{RedisSettings, RedisStore};
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
+use crate::jwt::Tokens;
 use crate::store;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -18,6 +19,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         StoreSource::Redis(redis) => Some(store::settings(redis)?),
         _ => None,
     };
+    Tokens::open(&config)?;
     describe(&config, &mut io::stdout().lock()).map_err(Failure::Write)?;
     match redis {
         Some(settings) if args.connect => connect(&settings),

@@ -11,6 +11,7 @@ use cupo_core::{LimitError, PolicyErrors, RateError, StoreError};
 use cupo_store_redis::RedisError;
 use thiserror::Error;
 
+use crate::jwt::NoKeys;
 use crate::replay::{EventError, Unreadable};
 use crate::store::NoStore;
 
@@ -35,6 +36,8 @@ pub(crate) enum Failure {
     Runtime(io::Error),
     #[error("error: {0}")]
     Store(#[from] NoStore),
+    #[error("error: {0}")]
+    Keys(#[from] NoKeys),
     #[error("error: the store cannot be reached: {0}")]
     Connect(RedisError),
     #[error("error: {input}, line {line}: {source}")]
@@ -116,7 +119,8 @@ impl Failure {
             | Self::Limit(_)
             | Self::Key(_)
             | Self::Usage(_)
-            | Self::Store(_) => 2.into(),
+            | Self::Store(_)
+            | Self::Keys(_) => 2.into(),
             Self::Read(_)
             | Self::Broken { .. }
             | Self::Write(_)

@@ -6,6 +6,7 @@ mod args;
 mod check;
 mod failure;
 mod hash_key;
+mod jwt;
 mod replay;
 mod serve;
 mod store;

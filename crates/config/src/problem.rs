@@ -202,6 +202,15 @@ pub enum Problem {
     /// The URL of the store has no scheme that is known. It is not shown: it may hold a password.
     #[error("this is not a URL of Redis or Valkey servers")]
     StoreUrl,
+    /// A secret verifies by one algorithm only.
+    #[error("a secret verifies tokens by HS256 and by nothing else")]
+    SecretAlgorithm,
+    /// Clocks so far apart are broken.
+    #[error("a leeway above 5 minutes lets expired tokens pass for long")]
+    Leeway,
+    /// The key asks for a claim, and no token is ever verified.
+    #[error("this counts by a claim, and nothing says how tokens are verified")]
+    ClaimWithoutTokens,
     /// The text is no rate or duration.
     #[error(transparent)]
     Rate(cupo_core::RateError),

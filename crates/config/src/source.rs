@@ -9,6 +9,7 @@ use std::time::Duration;
 use cupo_core::Policy;
 
 use crate::callers::CallersFile;
+use crate::jwt_source::JwtSource;
 use crate::store_source::StoreSource;
 
 /// Everything a policy file says.
@@ -19,6 +20,8 @@ pub struct Config {
     pub gateway: GatewaySource,
     /// Where counters are kept.
     pub store: StoreSource,
+    /// How callers are known by tokens, if they are.
+    pub jwt: Option<JwtSource>,
     /// The compiled policy.
     pub policy: Arc<Policy>,
     /// The file of callers, where the policy names one.

@@ -47,8 +47,8 @@ timeouts: { connect: 0s }
         [
             "1:9 listen: `8080` is not an address and port to listen on",
             "2:10 workers: `many` is not a whole number",
-            "5:15 rules[0].key[1]: `usr` is not a part of a key; write one of: global, ip, api_key, user, route, method, host, header(NAME), query(NAME), cookie(NAME), descriptor(NAME)",
-            "5:20 rules[0].key[2]: a key needs at least one part and none may be blank; write one of: global, ip, api_key, user, route, method, host, header(NAME), query(NAME), cookie(NAME), descriptor(NAME)",
+            "5:15 rules[0].key[1]: `usr` is not a part of a key; write one of: global, ip, api_key, user, route, method, host, header(NAME), query(NAME), cookie(NAME), descriptor(NAME), claim(NAME)",
+            "5:20 rules[0].key[2]: a key needs at least one part and none may be blank; write one of: global, ip, api_key, user, route, method, host, header(NAME), query(NAME), cookie(NAME), descriptor(NAME), claim(NAME)",
             "6:49 rules[0].limit.capacity: `-1` is not a whole number",
             "6:61 rules[0].limit.refill: `5` is not a rate: write COUNT/PERIOD, as in `100/minute`, `5 per 10s` or `20/500ms`",
             "6:64 rules[0].limit.window: there is no field `window` here",

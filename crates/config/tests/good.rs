@@ -276,3 +276,23 @@ fn the_examples_load() {
         assert!(keys.contains(kind), "{kind} is not shown");
     }
 }
+
+#[test]
+fn tokens_and_lists_are_read() {
+    let example = load("../../examples/tokens-and-lists.yaml").unwrap_or_else(|errors| panic!("{errors}"));
+    let jwt = example.jwt.unwrap();
+    assert_eq!(jwt.keys, cupo_config::JwtKeySource::File("tokens-and-lists.jwks.json".into()));
+    assert_eq!(jwt.algorithms, ["ES256", "EdDSA"]);
+    assert_eq!((jwt.issuer.as_deref(), jwt.audiences), (Some("https://id.example"), vec!["api".to_owned()]));
+    assert_eq!((jwt.leeway, jwt.header, jwt.user_claim), (None, None, None));
+    assert_eq!(jwt.invalid, cupo_config::InvalidToken::Refuse);
+
+    let text = "jwt: { secret_env: S, algorithms: HS256, leeway: 0s, header: X-Token, user_claim: 'https://x.example/id' }
+rules: [{ name: a, key: 'claim(https://x.example/plan)', limit: 1/s }]";
+    let config = cupo_config::parse("p.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(config.policy.rules()[0].key().to_string(), "claim(https://x.example/plan)");
+    let jwt = config.jwt.unwrap();
+    assert_eq!(jwt.keys, cupo_config::JwtKeySource::Environment("S".to_owned()));
+    assert_eq!((jwt.leeway, jwt.header.as_deref()), (Some(Duration::ZERO), Some("x-token")));
+    assert_eq!(jwt.invalid, cupo_config::InvalidToken::Anonymous);
+}

@@ -1,5 +1,6 @@
 //! Who a request says it is from, once that has been verified.
 
+use std::fmt;
 use std::sync::Arc;
 
 use cupo_core::Timestamp;
@@ -19,7 +20,7 @@ pub enum Identity {
 }
 
 /// Finds out who sent a request. It runs on the request's path, so it must not block.
-pub trait Identify: Send + Sync {
+pub trait Identify: fmt::Debug + Send + Sync {
     /// Who sent the request with these headers, as far as it is known at `now`.
     fn identify(&self, headers: &HeaderMap, now: Timestamp) -> Identity;
 }

@@ -44,9 +44,12 @@ where
     let judge = Arc::clone(&engine);
     forward.trusted = Arc::new(move |peer| is_trusted(peer, judge.policy().trust()));
     let noted = settings.access_log.is_some();
-    let status_path = settings.status_path.clone();
+    let (identify, status_path) = (settings.identify.clone(), settings.status_path.clone());
     serve(settings, listeners, move |worker| {
         let mut limiter = CupoLayer::new(Arc::clone(&engine)).peer_by(peer_address);
+        if let Some(identify) = &identify {
+            limiter = limiter.identify_by(Arc::clone(identify));
+        }
         if let Some(path) = &status_path {
             limiter = limiter.status_at(path);
         }

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
+
+use cupo_http::Identify;
 
 use crate::access_log::AccessLog;
 use crate::health::StoreReporter;
@@ -35,6 +38,8 @@ pub struct ServerSettings {
     pub drain_timeout: Duration,
     /// The access log; none by default.
     pub access_log: Option<AccessLog>,
+    /// What a gateway knows callers by, such as tokens; nothing by default.
+    pub identify: Option<Arc<dyn Identify>>,
 }
 
 impl Default for ServerSettings {
@@ -51,6 +56,7 @@ impl Default for ServerSettings {
             drain_notice: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
             access_log: None,
+            identify: None,
         }
     }
 }

@@ -36,12 +36,14 @@ where
 {
     let policy = layer.engine.policy();
     let peer = (layer.find_peer)(&head.extensions);
-    let attributes = RequestAttributes::new(&head, peer, policy.trust());
+    let now = layer.engine.clock().now();
+    let identity = layer.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default();
+    let attributes = RequestAttributes::new(&head, peer, policy.trust()).identified(&identity);
     if status::is_asked(&layer, &head) {
         let response = status::answer(&layer, &head, &attributes).await;
         return (head, Next::Refuse(Box::new(response)));
     }
-    let decided = layer.engine.decide(&attributes).await;
+    let decided = layer.engine.decide_at(&attributes, now).await;
     let next = match decided {
         Ok(outcome) if !outcome.is_admitted() => {
             let mut response = refusal(&outcome, &head.headers, layer.dialects);

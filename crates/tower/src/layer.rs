@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cupo_core::{Engine, SystemClock, Unobserved, normalise};
-use cupo_http::Dialects;
+use cupo_http::{Dialects, Identify};
 use http::Extensions;
 use tower_layer::Layer;
 
@@ -18,13 +18,20 @@ pub struct CupoLayer<S, C = SystemClock, O = Unobserved> {
     pub(crate) dialects: Dialects,
     pub(crate) find_peer: FindPeer,
     pub(crate) status_path: Option<Arc<str>>,
+    pub(crate) identify: Option<Arc<dyn Identify>>,
 }
 
 impl<S, C, O> CupoLayer<S, C, O> {
     /// A layer that asks `engine`.
     #[must_use]
     pub fn new(engine: Arc<Engine<S, C, O>>) -> Self {
-        Self { engine, dialects: Dialects::default(), find_peer: peer::find, status_path: None }
+        Self {
+            engine,
+            dialects: Dialects::default(),
+            find_peer: peer::find,
+            status_path: None,
+            identify: None,
+        }
     }
 
     /// The fields that responses carry; [`Dialects::default`] unless said otherwise.
@@ -39,6 +46,13 @@ impl<S, C, O> CupoLayer<S, C, O> {
     #[must_use]
     pub fn status_at(mut self, path: &str) -> Self {
         self.status_path = Some(normalise(path).into());
+        self
+    }
+
+    /// Knows callers by this, such as the `JwtVerifier` of `cupo-http` (feature `jwt`): what it verifies feeds `user` and `claim(NAME)`.
+    #[must_use]
+    pub fn identify_by(mut self, identify: Arc<dyn Identify>) -> Self {
+        self.identify = Some(identify);
         self
     }
 
@@ -60,6 +74,7 @@ impl<S, C, O> Clone for CupoLayer<S, C, O> {
             dialects: self.dialects,
             find_peer: self.find_peer,
             status_path: self.status_path.clone(),
+            identify: self.identify.clone(),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cupo_config::StoreSource;
 use cupo_core::{Engine, Policy, StoreError};
+use cupo_http::Identify as _;
 use cupo_store_memory::MemoryStore;
 use cupo_store_redis::{RedisStore, StoreClock};
 use tokio::runtime::{EnterGuard, Runtime};
@@ -17,6 +18,7 @@ use super::answer::Answers;
 use super::report::Report;
 use super::request::Request;
 use crate::failure::Failure;
+use crate::jwt::Tokens;
 use crate::store::{self, AnyStore, NoStore};
 
 /// Room for the counters of all policies together: some fifteen million keys, unless a policy says otherwise.
@@ -51,6 +53,7 @@ struct Judge {
     name: String,
     engine: Engine<AnyStore>,
     policy: Arc<Policy>,
+    tokens: Option<Tokens>,
 }
 
 impl Decider {
@@ -61,9 +64,10 @@ impl Decider {
         let judges = files.iter().map(|file| {
             let config = cupo_config::load(file)?;
             let _within = runtime.enter();
+            let tokens = Tokens::open(&config)?;
             let policy = config.policy.clone();
             let engine = Engine::new(policy.clone(), open_store(store, &config.store, bytes)?);
-            Ok(Judge { name: file.display().to_string(), engine, policy })
+            Ok(Judge { name: file.display().to_string(), engine, policy, tokens })
         });
         let judges = judges.collect::<Result<_, Failure>>()?;
         Ok(Self { judges, runtime })
@@ -85,7 +89,9 @@ impl Decider {
             report.request(request.at);
         }
         for (index, judge) in self.judges.iter().enumerate() {
-            let attributes = request.attributes(judge.policy.trust());
+            let verifier = judge.tokens.as_ref().map(|tokens| &tokens.verifier);
+            let identity = verifier.map(|by| by.identify(&request.headers, request.at)).unwrap_or_default();
+            let attributes = request.attributes(judge.policy.trust(), &identity);
             let outcome = finish(&self.runtime, judge.engine.decide_at(&attributes, request.at))?;
             match sink {
                 Sink::Answers(answers) => return Ok(answers.push(request.at.as_micros(), outcome)),

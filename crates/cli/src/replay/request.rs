@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use cupo_core::{Attributes, Timestamp, Trust};
-use cupo_http::RequestAttributes;
+use cupo_http::{Identity, RequestAttributes};
 use http::{HeaderMap, Method, Uri};
 
 use super::pairs::Pairs;
@@ -22,8 +22,9 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    pub(super) fn attributes<'a>(&'a self, trust: &'a Trust) -> Recorded<'a> {
+    pub(super) fn attributes<'a>(&'a self, trust: &'a Trust, identity: &'a Identity) -> Recorded<'a> {
         let request = RequestAttributes::from_head(&self.method, &self.uri, &self.headers, self.peer, trust);
+        let request = request.identified(identity);
         Recorded { request, recorded: self }
     }
 }

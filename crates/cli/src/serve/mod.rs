@@ -19,6 +19,7 @@ use tokio::runtime::Runtime;
 
 use crate::args::ServeArgs;
 use crate::failure::Failure;
+use crate::jwt::Tokens;
 use crate::store::{self, AnyStore};
 use alarm::Alarm;
 use callers::Callers;
@@ -28,11 +29,15 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     start_log(args)?;
     // A store in Redis works on a thread of its own, which has to outlive the last request.
     let runtime = store::runtime().map_err(Failure::Runtime)?;
-    let plan = Plan::from(args, &runtime)?;
+    let mut plan = Plan::from(args, &runtime)?;
     let (upstream, demo) = plan.upstream()?;
     let listen = args.listen.or(plan.gateway.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080)));
 
     let mut server = settings::server(&plan.gateway);
+    let mut tokens = plan.tokens.take();
+    if let Some(tokens) = &tokens {
+        server.identify = Some(tokens.verifier.clone());
+    }
     let mut log_thread = None;
     if plan.gateway.access_log == Some(true) {
         let clock = SystemClock::new();
@@ -73,6 +78,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             callers.look(&engine, asked);
         }
         looks = looks.wrapping_add(1);
+        tokens.iter_mut().for_each(Tokens::look);
         if looks.is_multiple_of(settings::SWEEP_EVERY) {
             let memory = engine.store().memory().into_iter().chain(local.as_deref());
             memory.for_each(|store| store.sweep(engine.clock().now()));
@@ -95,6 +101,7 @@ struct Plan {
     policy: Arc<Policy>,
     store: AnyStore,
     callers: Option<Callers>,
+    tokens: Option<Tokens>,
 }
 
 impl Plan {
@@ -105,13 +112,21 @@ impl Plan {
             let policy = quick::policy(&args.quick)?;
             let source = args.store.as_deref().map_or_else(StoreSource::default, store::named);
             let store = AnyStore::open(&source, None)?;
-            return Ok(Self { gateway: GatewaySource::default(), upstream, policy, store, callers: None });
+            return Ok(Self {
+                gateway: GatewaySource::default(),
+                upstream,
+                policy,
+                store,
+                callers: None,
+                tokens: None,
+            });
         };
         let config = cupo_config::load(file)?;
+        let tokens = Tokens::open(&config)?;
         let source = args.store.as_deref().map_or(config.store.clone(), store::named);
         let store = AnyStore::open(&source, None)?;
         let (gateway, policy) = (config.gateway.clone(), Arc::clone(&config.policy));
-        Ok(Self { gateway, upstream, policy, store, callers: Callers::watch(config) })
+        Ok(Self { gateway, upstream, policy, store, callers: Callers::watch(config), tokens })
     }
 
     /// Where requests go; the options overrule the file.

@@ -4,7 +4,11 @@ use crate::process::{PolicyFile, root, run};
 
 #[test]
 fn a_good_file_is_described_rule_by_rule() {
-    for (file, rules) in [("examples/cupo.yaml", 5), ("examples/every-algorithm-and-key.yaml", 14)] {
+    for (file, rules) in [
+        ("examples/cupo.yaml", 5),
+        ("examples/tokens-and-lists.yaml", 2),
+        ("examples/every-algorithm-and-key.yaml", 14),
+    ] {
         let path = root().join(file);
         let ran = run(&["check", path.to_str().unwrap()], "");
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");

@@ -36,6 +36,11 @@ impl PolicyFile {
         Self { folder }
     }
 
+    /// Writes another file beside it.
+    pub(crate) fn beside(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
     pub(crate) fn path(&self) -> String {
         self.folder.path().join("cupo.yaml").to_str().unwrap().to_owned()
     }
@@ -70,7 +75,11 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts `cupo serve` with these options and `--listen 127.0.0.1:0`, and waits until it listens.
     pub(crate) fn start(options: &[&str]) -> Self {
-        let mut command = cupo();
+        Self::start_as(cupo(), options)
+    }
+
+    /// The same by a command that has its environment.
+    pub(crate) fn start_as(mut command: Command, options: &[&str]) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -3,7 +3,7 @@
 use cupo_core::{HeaderSource, HeaderTest, MatchSource};
 
 use super::address;
-use super::value::Value;
+use super::value::{Map, Value};
 use crate::problem::{Expected, Problem};
 use crate::tree::Content;
 
@@ -11,7 +11,11 @@ const FIELDS: &[&str] = &["method", "path", "host", "header", "client", "plan", 
 
 /// The conditions; everything wrong with their form is reported before `None` is returned.
 pub(super) fn matches(value: &Value<'_>) -> Option<MatchSource> {
-    let map = value.map(FIELDS)?;
+    conditions(&value.map(FIELDS)?)
+}
+
+/// The same where other fields stand beside them.
+pub(super) fn conditions(map: &Map<'_>) -> Option<MatchSource> {
     let methods = map.or("method", Vec::new(), |value| some_texts(value));
     let path = map.or("path", None, |value| value.text().map(|path| Some(path.to_owned())));
     let hosts = map.or("host", Vec::new(), |value| some_texts(value));
@@ -63,7 +67,7 @@ fn test(value: &Value<'_>) -> Option<HeaderTest> {
 }
 
 /// A list's items, or the one value that stands for a list of one; at least one.
-fn some<'a>(value: &Value<'a>) -> Option<Vec<Value<'a>>> {
+pub(super) fn some<'a>(value: &Value<'a>) -> Option<Vec<Value<'a>>> {
     match value.content() {
         Content::Text { .. } => Some(vec![value.clone()]),
         Content::List(items) if items.is_empty() => value.fault(Problem::EmptyList),

@@ -2,7 +2,9 @@
 
 mod address;
 mod callers;
+mod exemption;
 mod gateway;
+mod jwt;
 mod limit;
 mod matches;
 mod plans;
@@ -13,12 +15,14 @@ mod status;
 mod store;
 mod value;
 
-use cupo_core::{LimitSource, PolicySource, RuleSource, Trust};
+use cupo_core::{ExemptionSource, ExemptionsSource, Kind, LimitSource, PolicySource, RuleSource, Trust};
 
 use crate::fault::Faults;
+use crate::jwt_source::JwtSource;
+use crate::problem::Problem;
 use crate::source::GatewaySource;
 use crate::store_source::StoreSource;
-use crate::tree::{Mark, Node};
+use crate::tree::{Content, Mark, Node};
 pub(crate) use callers::callers;
 pub(crate) use store::SCHEMES;
 use value::{Map, Value};
@@ -28,6 +32,7 @@ use value::{Map, Value};
 pub(crate) struct Draft {
     pub(crate) gateway: GatewaySource,
     pub(crate) store: StoreSource,
+    pub(crate) jwt: Option<JwtSource>,
     /// The rules without faults.
     pub(crate) policy: PolicySource,
     /// The index in the file of each of them.
@@ -61,6 +66,9 @@ const FIELDS: &[&str] = &[
     "plan",
     "callers",
     "replicas",
+    "jwt",
+    "allow",
+    "block",
     "rules",
 ];
 
@@ -75,6 +83,11 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     let replicas = map.get("replicas").and_then(|value| value.integer(1, MAX_REPLICAS));
     let replicas = replicas.and_then(|replicas| u32::try_from(replicas).ok()).unwrap_or(1);
     let rules = map.need("rules", "rules: [{ name: all, key: ip, limit: 100/minute }]");
+    let jwt = map.get("jwt").and_then(|value| jwt::jwt(&value));
+    let exemptions = ExemptionsSource { allow: entries(&map, "allow"), block: entries(&map, "block") };
+    if map.get("jwt").is_none() {
+        without_claims(rules.as_ref());
+    }
     let decoded: Vec<Option<RuleSource>> = rules
         .and_then(|rules| rules.list())
         .map(|rules| rules.iter().map(rule::rule).collect())
@@ -89,13 +102,46 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
         trust,
         replicas,
         status: status.limit.unwrap_or(PolicySource::default().status),
+        exemptions,
         rules,
         api_key_secret: map.get("api_key_secret_env").and_then(|value| secret::from_env(&value)),
         plans: plans.unwrap_or_default(),
         ..PolicySource::default()
     };
     let callers = map.get("callers").and_then(|value| Some((value.text()?.to_owned(), value.mark())));
-    Some(Draft { gateway, store, policy, rule_indices, callers, has_plans })
+    Some(Draft { gateway, store, jwt, policy, rule_indices, callers, has_plans })
+}
+
+/// The entries of a list. One with faults leaves a place that has none, so that all others keep their index.
+fn entries(map: &Map<'_>, name: &str) -> Vec<ExemptionSource> {
+    let entries = map.get(name).and_then(|value| value.list()).unwrap_or_default();
+    if entries.is_empty() {
+        map.get(name).filter(Value::is_empty_list).map(|value| value.fault::<()>(Problem::EmptyList));
+    }
+    let stand_in = |i: usize| ExemptionSource {
+        name: format!("{name}-{i}:faulty"),
+        api_keys: vec![[0; 32]],
+        ..ExemptionSource::default()
+    };
+    entries
+        .iter()
+        .enumerate()
+        .map(|(i, value)| exemption::entry(value).unwrap_or_else(|| stand_in(i)))
+        .collect()
+}
+
+/// Without tokens no claim is ever there: what counts by one would count everybody together.
+fn without_claims(rules: Option<&Value<'_>>) {
+    let Some(Content::List(_)) = rules.map(Value::content) else { return };
+    for rule in rules.and_then(Value::list).unwrap_or_default() {
+        let key = rule.field("key");
+        let Some((key, spec)) = key.and_then(|key| rule::quiet_key(&key).map(|spec| (key, spec))) else {
+            continue;
+        };
+        if spec.kinds().any(|kind| matches!(kind, Kind::Claim(_))) {
+            key.fault::<()>(Problem::ClaimWithoutTokens);
+        }
+    }
 }
 
 /// What is wrong is left at its default, which has no faults of its own.

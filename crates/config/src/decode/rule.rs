@@ -7,7 +7,7 @@ use super::matches::matches;
 use super::scalar::MAX;
 use super::value::Value;
 use crate::problem::{Expected, Problem};
-use crate::tree::Content;
+use crate::tree::{Content, Node};
 
 const FIELDS: &[&str] =
     &["name", "match", "stop", "key", "limit", "cost", "action", "on_missing", "on_store_error"];
@@ -37,6 +37,20 @@ pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     rule.on_missing = on_missing?;
     rule.on_store_error = on_store_error?;
     Some(rule)
+}
+
+/// The key, if it is one; nothing is reported.
+pub(super) fn quiet_key(value: &Value<'_>) -> Option<KeySpec> {
+    let text = |node: &Node| match &node.content {
+        Content::Text { text, .. } => Some(text.clone()),
+        _ => None,
+    };
+    let parts: Option<Vec<String>> = match value.content() {
+        Content::Text { text, .. } => Some(vec![text.clone()]),
+        Content::List(items) => items.iter().map(text).collect(),
+        _ => None,
+    };
+    KeySpec::parse(&parts?).ok()
 }
 
 fn key(value: &Value<'_>) -> Option<KeySpec> {

@@ -63,6 +63,16 @@ impl<'a> Value<'a> {
         Some(items.iter().enumerate().map(value).collect())
     }
 
+    pub(crate) const fn is_empty_list(&self) -> bool {
+        self.node.is_empty_list()
+    }
+
+    /// The field called `name`, if this has fields and that one; nothing is reported.
+    pub(crate) fn field(&self, name: &str) -> Option<Self> {
+        let node = self.node.field(name)?;
+        Some(Self { node, path: format!("{}.{name}", self.path), faults: self.faults })
+    }
+
     /// The fields, of which only those `allowed` may be there.
     pub(crate) fn map(&self, allowed: &'static [&'static str]) -> Option<Map<'a>> {
         let map = self.fields()?;

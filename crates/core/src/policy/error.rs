@@ -71,6 +71,11 @@ pub enum Problem {
         "an entry without a condition would be for every request; write at least one, such as `path` or `client`"
     )]
     EntryForAll,
+    /// An entry allows all requests but some.
+    #[error(
+        "`not` alone would allow every request but a few, and those too of which too little is known; write what is allowed"
+    )]
+    AllowAllBut,
     /// A secret that a header carries is short enough to be guessed.
     #[error("a secret of {length} bytes can be guessed; give it at least {least}")]
     ShortSecret {

@@ -119,6 +119,8 @@ impl Exemptions {
                     }
                     if entry.is_unconditional() {
                         errors.add(&at, Problem::EntryForAll);
+                    } else if called == "allow" && entry.is_all_but() {
+                        errors.add(&at, Problem::AllowAllBut);
                     }
                     Exemption {
                         name: entry.name.into(),
@@ -176,6 +178,12 @@ impl Exemptions {
 }
 
 impl ExemptionSource {
+    /// Whether all conditions say what is left out.
+    fn is_all_but(&self) -> bool {
+        let all = MatchSource { not: self.matches.not.clone(), ..MatchSource::default() };
+        self.matches == all && self.api_keys.is_empty() && self.secret.is_none()
+    }
+
     fn is_unconditional(&self) -> bool {
         self.matches == MatchSource::default() && self.api_keys.is_empty() && self.secret.is_none()
     }

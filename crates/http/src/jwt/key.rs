@@ -1,6 +1,7 @@
 //! Keys, and the one algorithm that each is for.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -118,7 +119,14 @@ pub enum JwtError {
 
 /// Keys that tokens are verified by.
 #[derive(Debug, Clone)]
-pub struct JwtKeys(Vec<Key>);
+pub struct JwtKeys(Arc<[Key]>);
+
+impl PartialEq for JwtKeys {
+    /// Whether both are the same keys, put in force at once; not whether they are alike.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
 
 #[derive(Clone)]
 struct Key {
@@ -150,10 +158,8 @@ impl JwtKeys {
         if secret.len() < MIN_SECRET {
             return Err(JwtError::ShortSecret { length: secret.len() });
         }
-        Ok(Self(vec![Key {
-            id: None,
-            material: Material::Secret(hmac::Key::new(hmac::HMAC_SHA256, secret)),
-        }]))
+        let material = Material::Secret(hmac::Key::new(hmac::HMAC_SHA256, secret));
+        Ok(Self(Arc::new([Key { id: None, material }])))
     }
 
     /// The keys of a JSON Web Key Set (RFC 7517) that are for signatures by one of `algorithms`. Keys of other kinds, for
@@ -176,7 +182,7 @@ impl JwtKeys {
             let names: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.name()).collect();
             return Err(JwtError::NoKey { algorithms: names.join(", ").into() });
         }
-        Ok(Self(keys))
+        Ok(Self(keys.into()))
     }
 
     /// How many there are.

@@ -97,6 +97,12 @@ impl JwtVerifier {
         self.state.store(Arc::new(State { keys, cache: Cache::default() }));
     }
 
+    /// The keys in force.
+    #[must_use]
+    pub fn keys(&self) -> JwtKeys {
+        self.state.load().keys.clone()
+    }
+
     /// What tokens have to be like.
     #[must_use]
     pub const fn settings(&self) -> &JwtSettings {
