@@ -9,6 +9,7 @@ use cupo_core::{Algorithm, Check, Limit, Rate, Timestamp};
 
 use super::{Setup, check_of, execute, key};
 use crate::bound::units_within;
+use crate::calendars;
 
 const THREADS: u64 = 8;
 const ROUNDS: u64 = 12;
@@ -24,6 +25,19 @@ fn limit(algorithm: Algorithm, quota: u64) -> Limit {
         Algorithm::LeakyBucket => Limit::leaky_bucket(Rate::new(quota, hour), quota - 1),
     }
     .expect("an ordinary limit")
+}
+
+/// The same, and the variants of a fixed window.
+fn limits(algorithm: Algorithm, quota: u64) -> Vec<Limit> {
+    let mut limits = vec![limit(algorithm, quota)];
+    if algorithm == Algorithm::FixedWindow {
+        let variants = [
+            Limit::fixed_window_from_first(quota, Duration::from_secs(3_600)),
+            Limit::fixed_window_of(quota, calendars::number(3)),
+        ];
+        limits.extend(variants.map(|limit| limit.expect("an ordinary limit")));
+    }
+    limits
 }
 
 const NOW: Timestamp = Timestamp::from_micros(1_760_000_000_000_000);
@@ -53,15 +67,16 @@ pub fn concurrent_admissions_on_one_key<S: Setup>(setup: &S) {
     for algorithm in Algorithm::ALL {
         for round in 0..ROUNDS {
             let quota = 20 + round * 7;
-            let limit = limit(algorithm, quota);
-            let store = setup.store();
-            let check = Check::one(key(0), limit, 1);
-            let admitted = all_at_once(|_| {
-                (0..quota / 4).map(|_| u64::from(execute(setup, &store, &check, NOW).is_admitted())).sum()
-            });
-            let sum: u64 = admitted.iter().sum();
-            assert_eq!(sum, quota.min(THREADS * (quota / 4)), "{limit}: {admitted:?} were admitted");
-            assert_eq!(remaining(setup, &store, 0, limit), quota - sum, "{limit}");
+            for limit in limits(algorithm, quota) {
+                let store = setup.store();
+                let check = Check::one(key(0), limit, 1);
+                let admitted = all_at_once(|_| {
+                    (0..quota / 4).map(|_| u64::from(execute(setup, &store, &check, NOW).is_admitted())).sum()
+                });
+                let sum: u64 = admitted.iter().sum();
+                assert_eq!(sum, quota.min(THREADS * (quota / 4)), "{limit}: {admitted:?} were admitted");
+                assert_eq!(remaining(setup, &store, 0, limit), quota - sum, "{limit}");
+            }
         }
     }
 }
