@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use cupo_config::{Config, MemoryBound, StoreSource};
+use cupo_config::{
+    Config, HeaderDialect, HeadersSource, MemoryBound, ResponsesSource, RuleResponseSource, StoreSource,
+    UpstreamHeaders,
+};
 use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::{Action, Algorithm, DisplayDuration, Limit, OnMissing, OnStoreError, Params, PlanFrom, Rule};
 use cupo_store_redis::{RedisSettings, RedisStore};
@@ -10,10 +13,12 @@ use cupo_store_redis::{RedisSettings, RedisStore};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::jwt::Tokens;
+use crate::presentation;
 use crate::store;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let config = cupo_config::load(&args.file)?;
+    presentation::of(&config.responses)?;
     // What only the store understands, such as its URL, is looked at too.
     let redis = match &config.store {
         StoreSource::Redis(redis) => Some(store::settings(redis)?),
@@ -50,10 +55,54 @@ fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
     }
     let tiers: Vec<&str> = config.policy.tiers().collect();
     describe_callers(config, &tiers, out)?;
+    writeln!(out, "callers see      {}", seen(&config.responses))?;
     for rule in config.policy.rules() {
         describe_rule(rule, &tiers, out)?;
+        let own = config.responses.rules.iter().find(|own| own.rule == rule.name());
+        if let Some(own) = own {
+            writeln!(out, "  answers        {}", answered(own))?;
+        }
     }
     Ok(())
+}
+
+/// The rate-limit headers, and what becomes of the upstream's.
+fn seen(responses: &ResponsesSource) -> String {
+    let usual =
+        [HeadersSource::Dialect(HeaderDialect::XRateLimit), HeadersSource::Dialect(HeaderDialect::Ietf11)];
+    let forms = responses.headers.as_deref().unwrap_or(&usual).iter().map(|form| match form {
+        HeadersSource::Names { limit, remaining, reset, .. } => {
+            let names = [limit, remaining, reset].into_iter().flatten();
+            names.map(String::as_str).collect::<Vec<_>>().join(", ")
+        }
+        HeadersSource::Dialect(dialect) => dialect.name().to_owned(),
+        _ => "others".to_owned(),
+    });
+    let forms = forms.collect::<Vec<_>>().join(", ");
+    let upstream = match responses.upstream_headers {
+        Some(UpstreamHeaders::Keep) => "the upstream's own where it has any",
+        Some(UpstreamHeaders::Replace) => "none of the upstream's",
+        _ => "the upstream's own where they are tighter",
+    };
+    let jitter = responses.retry_after_jitter.filter(|jitter| !jitter.is_zero());
+    let jitter =
+        jitter.map(|jitter| format!("; up to {} more to wait", DisplayDuration(jitter))).unwrap_or_default();
+    format!("{}; {upstream}{jitter}", if forms.is_empty() { "no rate-limit headers" } else { &forms })
+}
+
+/// What a rule answers with in place of the usual.
+fn answered(own: &RuleResponseSource) -> String {
+    let mut parts = vec![format!("with status {}", own.status.unwrap_or(429))];
+    parts.extend((!own.headers.is_empty()).then(|| {
+        let names: Vec<&str> = own.headers.iter().map(|(name, _)| name.as_str()).collect();
+        format!("headers {}", names.join(", "))
+    }));
+    parts.extend((!own.messages.is_empty()).then(|| {
+        let tags: Vec<&str> = own.messages.iter().map(|message| message.language.as_str()).collect();
+        format!("a message in {}", tags.join(", "))
+    }));
+    parts.extend(own.body.as_ref().map(|(content_type, _)| format!("a body of {content_type}")));
+    parts.join("; ")
 }
 
 fn kept(store: &StoreSource) -> String {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use cupo_config::ConfigErrors;
 use cupo_core::{LimitError, PolicyErrors, RateError, StoreError};
+use cupo_http::PresentationError;
 use cupo_store_redis::RedisError;
 use thiserror::Error;
 
@@ -20,6 +21,8 @@ use crate::store::NoStore;
 pub(crate) enum Failure {
     #[error("{0}")]
     Config(#[from] ConfigErrors),
+    #[error("error: the policy's responses: {0}")]
+    Responses(#[from] PresentationError),
     #[error("error: the options make no policy: {0}")]
     Options(#[from] PolicyErrors),
     #[error("error: {option}: {source}")]
@@ -106,6 +109,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_)
+            | Self::Responses(_)
             | Self::Event { .. }
             | Self::Line { .. }
             | Self::NoFormat { .. }

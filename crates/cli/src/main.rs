@@ -7,6 +7,7 @@ mod check;
 mod failure;
 mod hash_key;
 mod jwt;
+mod presentation;
 mod replay;
 mod serve;
 mod store;

@@ -56,6 +56,22 @@ pub(crate) fn hint(problem: &Problem) -> String {
         Problem::CallerSaysNothing => "write `plan`, `times`, `blocked` or `unlimited`, or drop the entry".to_owned(),
         Problem::ApiKeyHash => "write the 64 hexadecimal digits that `cupo hash-key` prints, and never the key itself".to_owned(),
         Problem::OwnPath(_) => "write a path that begins with `/`, as in `/.cupo/health`, or `none`".to_owned(),
+        Problem::HeaderName(_) => "write letters, digits and hyphens, as in `X-Quota-Limit`".to_owned(),
+        Problem::HeaderReserved(_) => "choose another name, as in `X-Quota-Limit`; a body has `content_type`".to_owned(),
+        Problem::HeaderTwice(_) => "name each header once; letter case does not count".to_owned(),
+        Problem::HeaderValue(_) => "write visible ASCII: no line breaks, no accents".to_owned(),
+        Problem::ContentType(_) => "for example `text/html; charset=utf-8`".to_owned(),
+        Problem::Jitter(_) => "write whole seconds up to an hour, as in `5s`, or `0s` for none".to_owned(),
+        Problem::Language(_) => "write two or three letters, and perhaps a region, as in `fr` or `es-MX`".to_owned(),
+        Problem::LanguageTwice(_) => "put all messages of a language together; letter case does not count".to_owned(),
+        Problem::NoMessages(_) => "write its messages under `messages`, or choose `en` or `es`".to_owned(),
+        Problem::Placeholder { allowed: [], .. } => "this message has none; write `{{` and `}}` to mean braces".to_owned(),
+        Problem::Placeholder { name, allowed } => {
+            format!("{}; write `{{{{` to mean a brace", did_you_mean(name, allowed))
+        }
+        Problem::Brace(_) => "write `{{` and `}}` to mean braces, or close the placeholder, as in `{limit}`".to_owned(),
+        Problem::Origin(_) => "write it as browsers do, as in `https://app.example`, without a path, or `*` for any".to_owned(),
+        Problem::AnyOrigin => "list the origins that may send credentials, or drop `credentials`".to_owned(),
         Problem::StoreIsUrl => "write `store: { redis: { url: redis://127.0.0.1:6379 } }`".to_owned(),
         Problem::StoreUrl => format!("write HOST:PORT after one of {}, as in `redis://127.0.0.1:6379`", SCHEMES.join(" ")),
         Problem::SecretAlgorithm => "write `algorithms: [HS256]`, or `keys_file` with public keys for the others".to_owned(),
@@ -124,6 +140,9 @@ fn wrong_type(expected: Expected, found: &Found) -> &'static str {
             "write `memory`, `{ memory: { max_bytes: 64MiB } }` or `{ redis: { url: redis://127.0.0.1:6379 } }`"
         }
         (Expected::HeaderTest, _) => "write `present`, the text that it has to be, or `{ regex: \"^2[.]\" }`",
+        (Expected::Headers, _) => {
+            "write `x-ratelimit`, or `{ limit: X-Quota-Limit, remaining: X-Quota-Remaining }`"
+        }
         (Expected::Text | Expected::TextOrList, Found::Nothing) => {
             "write a value after the colon; the words `null` and `~` need quotes to be text"
         }

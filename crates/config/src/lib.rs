@@ -27,6 +27,7 @@ mod hint;
 mod jwt_source;
 mod problem;
 mod reader;
+mod responses_source;
 mod source;
 mod store_source;
 mod tree;
@@ -35,6 +36,10 @@ pub use callers::{CallersFile, MAX_CALLERS_BYTES};
 pub use error::{ConfigError, ConfigErrors};
 pub use jwt_source::{InvalidToken, JwtKeySource, JwtSource};
 pub use problem::{Expected, Found, Problem};
+pub use responses_source::{
+    CorsSource, HeaderDialect, HeadersSource, MessageSource, Preflight, ResetAs, ResponsesSource,
+    RuleResponseSource, UpstreamHeaders,
+};
 pub use source::{
     Config, GatewaySource, LimitsSource, OwnPath, Source, TimeoutsSource, UpstreamProtocol, UpstreamSource,
 };
@@ -120,15 +125,15 @@ fn parse_source(source: Source, with_callers: bool) -> Result<Config, ConfigErro
         }
         let policy = compile(draft.policy, &draft.rule_indices, &root, &faults, callers.as_ref())?;
         let callers = callers.as_ref().map(Callers::file);
-        Some((draft.gateway, draft.store, draft.jwt, policy, callers))
+        Some((draft.gateway, draft.store, draft.jwt, draft.responses, policy, callers))
     });
     let mut errors = ConfigErrors::new(&source, faults.into_inner());
     if let Some((source, faults)) = callers.map(Callers::into_faults) {
         errors.add(&source, faults);
     }
     match decoded {
-        Some((gateway, store, jwt, policy, callers)) if errors.is_empty() => {
-            Ok(Config { gateway, store, jwt, policy, callers, source })
+        Some((gateway, store, jwt, responses, policy, callers)) if errors.is_empty() => {
+            Ok(Config { gateway, store, jwt, responses, policy, callers, source })
         }
         _ => Err(errors),
     }

@@ -196,6 +196,50 @@ pub enum Problem {
     /// The text is no path of an endpoint of the gateway's own.
     #[error("`{0}` is not a path")]
     OwnPath(Box<str>),
+    /// The text is no name of a header.
+    #[error("`{0}` is not a header name")]
+    HeaderName(Box<str>),
+    /// The header frames the message, belongs to one hop, or is not a policy's to set.
+    #[error("the header `{0}` is not for a policy to set here")]
+    HeaderReserved(Box<str>),
+    /// Two headers of one name.
+    #[error("the header `{0}` is named twice")]
+    HeaderTwice(Box<str>),
+    /// The text is no value of a header.
+    #[error("`{0}` is not a header's value")]
+    HeaderValue(Box<str>),
+    /// The text is no content type.
+    #[error("`{0}` is not a content type")]
+    ContentType(Box<str>),
+    /// The jitter is not whole seconds, or too long.
+    #[error("`{0}` is not a jitter")]
+    Jitter(Box<str>),
+    /// The text is no language tag.
+    #[error("`{0}` is not a language tag")]
+    Language(Box<str>),
+    /// A language comes twice, in different letter case.
+    #[error("the language `{0}` comes twice")]
+    LanguageTwice(Box<str>),
+    /// There are no messages in the language.
+    #[error("there are no messages in `{0}`")]
+    NoMessages(Box<str>),
+    /// A placeholder that the message has no value for.
+    #[error("`{{{name}}}` is not a placeholder of this message")]
+    Placeholder {
+        /// The name between the braces.
+        name: Box<str>,
+        /// The names there are.
+        allowed: &'static [&'static str],
+    },
+    /// A brace that is neither doubled nor part of a placeholder.
+    #[error("a single brace in `{0}`")]
+    Brace(Box<str>),
+    /// The text is no origin.
+    #[error("`{0}` is not an origin")]
+    Origin(Box<str>),
+    /// Any origin with credentials.
+    #[error("`*` and credentials cannot both be allowed")]
+    AnyOrigin,
     /// A URL stands where the store's fields belong.
     #[error("a store in Redis has fields, of which the URL is one")]
     StoreIsUrl,
@@ -263,6 +307,8 @@ pub enum Expected {
     Store,
     /// `present`, a text, or the fields of a condition.
     HeaderTest,
+    /// A dialect, or names of headers.
+    Headers,
 }
 
 impl fmt::Display for Expected {
@@ -278,6 +324,7 @@ impl fmt::Display for Expected {
             Self::Limit => "a rate or the fields of a limit",
             Self::HeaderTest => "text or a condition",
             Self::Store => "the name of a store or its fields",
+            Self::Headers => "a dialect or names of headers",
         })
     }
 }

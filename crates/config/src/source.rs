@@ -10,6 +10,7 @@ use cupo_core::Policy;
 
 use crate::callers::CallersFile;
 use crate::jwt_source::JwtSource;
+use crate::responses_source::ResponsesSource;
 use crate::store_source::StoreSource;
 
 /// Everything a policy file says.
@@ -22,6 +23,8 @@ pub struct Config {
     pub store: StoreSource,
     /// How callers are known by tokens, if they are.
     pub jwt: Option<JwtSource>,
+    /// How callers are answered.
+    pub responses: ResponsesSource,
     /// The compiled policy.
     pub policy: Arc<Policy>,
     /// The file of callers, where the policy names one.

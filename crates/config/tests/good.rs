@@ -296,3 +296,37 @@ rules: [{ name: a, key: 'claim(https://x.example/plan)', limit: 1/s }]";
     assert_eq!((jwt.leeway, jwt.header.as_deref()), (Some(Duration::ZERO), Some("x-token")));
     assert_eq!(jwt.invalid, cupo_config::InvalidToken::Anonymous);
 }
+
+#[test]
+fn what_callers_see() {
+    use cupo_config::{HeaderDialect, HeadersSource, Preflight, ResetAs, UpstreamHeaders};
+    let config = load("../../examples/responses.yaml").unwrap_or_else(|errors| panic!("{errors}"));
+    let responses = &config.responses;
+    let own = HeadersSource::Names {
+        limit: Some("x-quota".to_owned()),
+        remaining: Some("x-quota-left".to_owned()),
+        reset: Some("x-quota-in".to_owned()),
+        reset_as: ResetAs::Delta,
+    };
+    let dialects = [HeaderDialect::XRateLimit, HeaderDialect::Ietf11].map(HeadersSource::Dialect);
+    assert_eq!(responses.headers.as_deref(), Some(&[&dialects[..], &[own]].concat()[..]));
+    assert_eq!(responses.upstream_headers, Some(UpstreamHeaders::Tighter));
+    assert_eq!(responses.retry_after_jitter, Some(Duration::from_secs(5)));
+    assert_eq!((responses.preflight, responses.language.as_deref()), (Some(Preflight::Skip), Some("en")));
+    let messages: Vec<_> = responses.messages.iter().map(|m| (m.language.as_str(), m.kind)).collect();
+    assert_eq!(messages, [("en", "exceeded"), ("fr", "exceeded"), ("fr", "unavailable")]);
+    assert_eq!(responses.messages[1].title.as_deref(), Some("Quota épuisé"));
+    let cors = responses.cors.as_ref().unwrap();
+    assert_eq!((cors.origins.as_slice(), cors.credentials), (&["https://app.example".to_owned()][..], true));
+    let rules: Vec<_> = responses.rules.iter().map(|own| (own.rule.as_str(), own.status)).collect();
+    assert_eq!(rules, [("reports", None), ("closed", Some(404))]);
+    assert_eq!(responses.rules[0].headers, [("x-reason".to_owned(), "reports".to_owned())]);
+    assert_eq!(responses.rules[1].body, Some(("application/json".to_owned(), "{}".to_owned())));
+    for none in ["[]", "none"] {
+        let text = format!(
+            "responses: {{ headers: {none}, retry_after_jitter: 0s }}\nrules: [{{ name: all, key: ip, limit: 1/s }}]"
+        );
+        let config = cupo_config::parse("p.yaml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(config.responses.headers, Some(Vec::new()));
+    }
+}

@@ -93,6 +93,11 @@ pub trait Attributes {
         None
     }
 
+    /// Whether the request passes without being counted, unless a list says otherwise.
+    fn is_uncounted(&self) -> bool {
+        false
+    }
+
     /// What this request costs in multiples of a rule's cost; 0 is a peek.
     fn cost(&self) -> u64 {
         1

@@ -69,7 +69,7 @@ impl Outcome {
     /// The answer to a request that was settled before anything was counted.
     pub(crate) fn settle(policy: Arc<Policy>, at: Timestamp, settled: Settled) -> Self {
         let verdict = match settled {
-            Settled::Allowed(_) => Verdict::Admit,
+            Settled::Allowed(_) | Settled::Uncounted => Verdict::Admit,
             Settled::Lacks { .. } | Settled::Blocked(_) | Settled::BadCredentials => Verdict::Impossible,
         };
         Self { verdict, settled: Some(settled), ..Self::empty(policy, at) }

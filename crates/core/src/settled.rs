@@ -13,6 +13,8 @@ pub enum Settled {
     },
     /// It passes, whatever the rules say. Nothing was counted.
     Allowed(Entry),
+    /// It passes, since requests of its kind are not counted ([`Attributes::is_uncounted`](crate::Attributes::is_uncounted)).
+    Uncounted,
     /// It is refused, whatever the rules say. Nothing was counted.
     Blocked(Entry),
     /// It is refused for its credentials ([`Attributes::has_bad_credentials`](crate::Attributes::has_bad_credentials)). It was
@@ -26,7 +28,7 @@ impl Settled {
     pub const fn entry(&self) -> Option<&Entry> {
         match self {
             Self::Allowed(entry) | Self::Blocked(entry) => Some(entry),
-            Self::Lacks { .. } | Self::BadCredentials => None,
+            Self::Lacks { .. } | Self::Uncounted | Self::BadCredentials => None,
         }
     }
 }

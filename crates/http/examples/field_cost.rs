@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cupo_core::{Attributes, Trust};
-use cupo_http::{Dialect, Dialects, RequestAttributes, refusal, write_fields};
+use cupo_http::{Dialect, Dialects, Presentation, RequestAttributes};
 use http::HeaderMap;
 use support::{Request, bucket, decide, engine, fixed, rule};
 
@@ -42,9 +42,10 @@ fn main() {
             ("x-ratelimit", Dialects::NONE.with(Dialect::XRateLimit)),
             ("ietf-11", Dialects::NONE.with(Dialect::Ietf11)),
         ] {
+            let presentation = Presentation::from(dialects);
             measure(&format!("fields of {name}, {dialect}, empty head"), || {
                 let mut headers = HeaderMap::new();
-                write_fields(&outcome, dialects, &mut headers);
+                presentation.write(&outcome, &mut headers);
                 headers
             });
         }
@@ -55,8 +56,9 @@ fn main() {
         (http::header::ACCEPT, "application/json, text/plain, */*".parse().unwrap()),
         (http::header::ACCEPT_LANGUAGE, "es-MX,es;q=0.9,en;q=0.8".parse().unwrap()),
     ]);
-    measure("429, problem", || refusal(&denied, &HeaderMap::new(), Dialects::default()));
-    measure("429, negotiated", || refusal(&denied, &accepts, Dialects::default()));
+    let usual = Presentation::default();
+    measure("429, problem", || usual.refusal(&denied, &HeaderMap::new(), 0));
+    measure("429, negotiated", || usual.refusal(&denied, &accepts, 0));
 
     let head =
         http::Request::get("/v1/items?page=2").header("x-forwarded-for", "6.6.6.6, 203.0.113.9, 10.0.0.2");

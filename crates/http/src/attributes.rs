@@ -40,6 +40,7 @@ pub struct RequestAttributes<'a> {
     client: Option<IpAddr>,
     peer_is_trusted: bool,
     identity: Option<&'a Identity>,
+    uncounted: bool,
 }
 
 impl<'a> RequestAttributes<'a> {
@@ -62,7 +63,7 @@ impl<'a> RequestAttributes<'a> {
         let peer_is_trusted = peer.is_some_and(|peer| is_trusted(peer, trust));
         let client = peer
             .map(|peer| if peer_is_trusted { walk(peer, headers, trust) } else { canonical_address(peer) });
-        Self { method, uri, headers, trust, client, peer_is_trusted, identity: None }
+        Self { method, uri, headers, trust, client, peer_is_trusted, identity: None, uncounted: false }
     }
 
     /// The same request from whom it is known to be from.
@@ -76,6 +77,12 @@ impl<'a> RequestAttributes<'a> {
             Some(Identity::Known(claims)) => Some(claims),
             _ => None,
         }
+    }
+
+    /// The same request, which passes without being counted where `uncounted` is set.
+    #[must_use]
+    pub const fn uncounted(self, uncounted: bool) -> Self {
+        Self { uncounted, ..self }
     }
 
     /// The value of a header that comes once; [`SEVERAL`] of one that is repeated.
@@ -110,6 +117,10 @@ impl Attributes for RequestAttributes<'_> {
             return Some(Cow::Borrowed(user.as_bytes()));
         }
         if self.peer_is_trusted { self.single(&self.trust.user_header) } else { None }
+    }
+
+    fn is_uncounted(&self) -> bool {
+        self.uncounted
     }
 
     fn method(&self) -> Option<&str> {

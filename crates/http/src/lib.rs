@@ -7,8 +7,7 @@
 //! | [`RequestAttributes`] | a request as [`cupo_core::Attributes`] |
 //! | [`Identify`] | who a request says it is from: verified [`Claims`] of a token |
 //! | [`client_address()`] | who asked, by the word of trusted proxies only |
-//! | [`write_fields`] | rate-limit fields for a response, in chosen [`Dialects`] |
-//! | [`refusal`], [`unavailable`] | the whole response to a request that may not pass |
+//! | [`Presentation`] | how callers are answered: rate-limit fields on every response, and whole refusals |
 //!
 //! | client | |
 //! |---|---|
@@ -27,25 +26,33 @@
 mod advice;
 mod attributes;
 mod client_address;
+mod cors;
 mod credential;
 mod dialect;
+mod error;
 mod identity;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod pairs;
+mod presentation;
 mod refusal;
+mod reserved;
 mod retry_after;
 mod seconds;
 mod standing;
+mod tag;
 
 pub use advice::{Advice, Quota};
 pub use attributes::RequestAttributes;
 pub use client_address::{client_address, is_trusted};
+pub use cors::Cors;
 pub use credential::{canonical_credentials, carries_credentials};
-pub use dialect::{Dialect, Dialects, write_fields};
+pub use dialect::{Dialect, Dialects, FieldNames, ResetAs};
+pub use error::PresentationError;
 pub use identity::{Claims, Identify, Identity};
 #[cfg(feature = "jwt")]
 pub use jwt::{JwtAlgorithm, JwtError, JwtKeys, JwtSettings, JwtVerifier, MAX_TOKEN_BYTES, TokenError};
-pub use refusal::{refusal, unavailable};
+pub use presentation::{Presentation, PresentationSource, RuleBody, RuleResponse, UpstreamFields};
+pub use refusal::{MessageKind, Messages, Template};
 pub use seconds::{MAX_SECONDS, MAX_UNITS};
 pub use standing::standing;

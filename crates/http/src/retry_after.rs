@@ -7,17 +7,12 @@ use cupo_core::Timestamp;
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 
-use crate::dialect::Values;
 use crate::seconds::{self, parse_whole};
 
-/// Whole seconds, rounded up, at least 1: 0 would invite the caller back at once.
-pub(crate) fn write(wait: Duration, values: &mut Values) {
-    values.numeric(&RETRY_AFTER, whole(wait));
-}
-
-/// The wait as it is written.
-pub(crate) fn whole(wait: Duration) -> u64 {
-    seconds::ceil(wait).max(1)
+/// The wait as it is written: whole seconds, rounded up, at least 1, since 0 would invite the caller back at once; and `jitter`
+/// seconds more.
+pub(crate) fn whole(wait: Duration, jitter: u64) -> u64 {
+    seconds::ceil(wait).max(1).saturating_add(jitter).min(seconds::MAX_SECONDS)
 }
 
 /// Reads both forms; a date that has passed is no wait.

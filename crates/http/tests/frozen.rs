@@ -4,14 +4,15 @@
 
 mod support;
 
+use bytes::Bytes;
 use cupo_core::{
     Action, Attributes, ExemptionSource, ExemptionsSource, MatchSource, OnMissing, Outcome, Policy,
     PolicySource,
 };
-use cupo_http::{Dialect, Dialects, refusal, unavailable, write_fields};
+use cupo_http::{Dialect, Dialects, Presentation};
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, HeaderName};
 use http::{HeaderMap, Response};
-use support::{NOW, Request, bucket, decide, engine, fixed, rule};
+use support::{Request, bucket, decide, engine, fixed, rule};
 
 /// The head and body as text, fields in the order of their names.
 fn text<B: AsRef<[u8]>>(response: &Response<B>) -> String {
@@ -28,12 +29,20 @@ fn text<B: AsRef<[u8]>>(response: &Response<B>) -> String {
 fn admitted(outcome: &Outcome, dialects: Dialects) -> String {
     assert!(outcome.is_admitted());
     let mut response = Response::new("");
-    write_fields(outcome, dialects, response.headers_mut());
+    Presentation::from(dialects).write(outcome, response.headers_mut());
     text(&response)
 }
 
 fn request(fields: &[(HeaderName, &str)]) -> HeaderMap {
     fields.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+}
+
+fn refusal(outcome: &Outcome, request: &HeaderMap, dialects: Dialects) -> Response<Bytes> {
+    Presentation::from(dialects).refusal(outcome, request, 0)
+}
+
+fn unavailable(request: &HeaderMap) -> Response<Bytes> {
+    Presentation::default().unavailable(request, 0)
 }
 
 #[test]
@@ -252,18 +261,4 @@ fn rules_that_only_watch_go_unsaid() {
     let mut watching = rule("watching", "ip", fixed(1, 60));
     watching.action = Action::Shadow;
     assert_eq!(admitted(&decide(&engine(vec![watching]), &Request(1)), Dialects::default()), "200 OK\n\n\n");
-}
-
-#[test]
-fn fields_of_the_application_are_replaced() {
-    let outcome = decide(&engine(vec![rule("burst", "ip", fixed(100, 60))]), &Request(1));
-    let mut headers = HeaderMap::new();
-    for value in ["1", "2"] {
-        headers.append("x-ratelimit-limit", value.parse().unwrap());
-        headers.append("retry-after", value.parse().unwrap());
-    }
-    write_fields(&outcome, Dialects::default(), &mut headers);
-    assert_eq!(headers.get_all("x-ratelimit-limit").iter().collect::<Vec<_>>(), ["100"]);
-    assert_eq!(headers.get_all("retry-after").iter().count(), 2, "an admission says nothing of waiting");
-    assert!(NOW.as_micros().is_multiple_of(60_000_000));
 }

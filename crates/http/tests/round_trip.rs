@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use cupo_core::{Clock, Limit, Rate, Timestamp};
-use cupo_http::{Advice, Dialect, Dialects, MAX_SECONDS, MAX_UNITS, refusal, write_fields};
+use cupo_http::{Advice, Dialect, Dialects, MAX_SECONDS, MAX_UNITS, Presentation};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -40,6 +40,7 @@ proptest! {
         steps in prop::collection::vec((0_u64..3_000, 0_u64..4), 1..30),
     ) {
         let names = ["a", "B-2", "c.d:e", "f_g"];
+        let all = Presentation::from(ALL);
         let engine = engine(limits.iter().zip(names).map(|(limit, name)| rule(name, "ip", *limit)).collect());
         for (pause, cost) in steps {
             engine.clock().advance(Duration::from_millis(pause));
@@ -47,10 +48,10 @@ proptest! {
             let outcome = decide(&engine, &Request(cost));
             let headers = if outcome.is_admitted() {
                 let mut headers = HeaderMap::new();
-                write_fields(&outcome, ALL, &mut headers);
+                all.write(&outcome, &mut headers);
                 headers
             } else {
-                refusal(&outcome, &HeaderMap::new(), ALL).into_parts().0.headers
+                all.refusal(&outcome, &HeaderMap::new(), 0).into_parts().0.headers
             };
             let advice = Advice::read(&headers, now);
 
@@ -103,13 +104,14 @@ proptest! {
         dialect in prop_oneof![Just(None), Just(Some(Dialect::XRateLimit)), Just(Some(Dialect::Ietf06)), Just(Some(Dialect::Ietf11))],
     ) {
         let names = ["a", "b", "c"];
+        let all = Presentation::from(ALL);
         let engine = engine(limits.iter().zip(names).map(|(limit, name)| rule(name, "ip", *limit)).collect());
         for cost in costs {
             let outcome = decide(&engine, &Request(cost));
             if outcome.retry_after().is_none() {
                 continue;
             }
-            let mut headers = refusal(&outcome, &HeaderMap::new(), ALL).into_parts().0.headers;
+            let mut headers = all.refusal(&outcome, &HeaderMap::new(), 0).into_parts().0.headers;
             // Whatever a client looks at: `Retry-After`, or the reset in any of the dialects.
             let wait = if let Some(dialect) = dialect {
                 headers.remove("retry-after");

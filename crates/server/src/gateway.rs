@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use cupo_core::{Clock, Engine, Entry, Observer, Settled, Store, Verdict};
-use cupo_http::is_trusted;
+use cupo_http::{Presentation, is_trusted};
 use cupo_tower::{CupoLayer, CupoService, RequestOutcome, StatusAnswer};
 use http::{Extensions, Request, Response};
 use hyper::body::Incoming;
@@ -22,7 +22,7 @@ use crate::peer::PeerInfo;
 use crate::runtime::{Running, serve};
 use crate::settings::ServerSettings;
 
-/// Starts a gateway that forwards what `engine` admits. All workers share the engine.
+/// Starts a gateway that forwards what `engine` admits, and answers as `presentation` has it. All workers share the engine.
 ///
 /// Whom the engine's policy trusts is also whose `Forwarded` and `X-Forwarded-*` fields are passed on;
 /// [`ForwardSettings::trusted`] is overruled.
@@ -34,6 +34,7 @@ pub fn start_gateway<S, C, O>(
     settings: ServerSettings,
     listeners: Listeners,
     mut forward: ForwardSettings,
+    presentation: Presentation,
     engine: Arc<Engine<S, C, O>>,
 ) -> Result<Running, Error>
 where
@@ -46,7 +47,10 @@ where
     let noted = settings.access_log.is_some();
     let (identify, status_path) = (settings.identify.clone(), settings.status_path.clone());
     serve(settings, listeners, move |worker| {
-        let mut limiter = CupoLayer::new(Arc::clone(&engine)).peer_by(peer_address);
+        // One of its own for each worker, so that counting who holds it costs nothing.
+        let presentation = Arc::new(presentation.clone());
+        let limiter = CupoLayer::new(Arc::clone(&engine)).presentation(presentation);
+        let mut limiter = limiter.peer_by(peer_address);
         if let Some(identify) = &identify {
             limiter = limiter.identify_by(Arc::clone(identify));
         }
@@ -129,6 +133,7 @@ fn note(outcome: &RequestOutcome) -> LimiterNote {
     let settled = outcome.settled();
     let verdict = match outcome.verdict() {
         _ if matches!(settled, Some(Settled::Allowed(_))) => "allow",
+        _ if matches!(settled, Some(Settled::Uncounted)) => "uncounted",
         _ if matches!(settled, Some(Settled::Blocked(_))) => "block",
         _ if matches!(settled, Some(Settled::BadCredentials)) => "bad_credentials",
         Verdict::Admit if outcome.store_error().is_some() => "admit_without_store",

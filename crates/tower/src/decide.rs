@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cupo_core::{Clock, Engine, Observer, Outcome, Store};
-use cupo_http::{RequestAttributes, refusal, unavailable};
+use cupo_http::{Presentation, RequestAttributes};
 use http::Response;
 use http::request::Parts;
 
@@ -38,15 +38,18 @@ where
     let peer = (layer.find_peer)(&head.extensions);
     let now = layer.engine.clock().now();
     let identity = layer.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default();
-    let attributes = RequestAttributes::new(&head, peer, policy.trust()).identified(&identity);
+    let uncounted = layer.presentation.is_uncounted(&head.method, &head.headers);
+    let attributes = RequestAttributes::new(&head, peer, policy.trust());
+    let attributes = attributes.identified(&identity).uncounted(uncounted);
     if status::is_asked(&layer, &head) {
         let response = status::answer(&layer, &head, &attributes).await;
         return (head, Next::Refuse(Box::new(response)));
     }
     let decided = layer.engine.decide_at(&attributes, now).await;
+    let presentation = &layer.presentation;
     let next = match decided {
         Ok(outcome) if !outcome.is_admitted() => {
-            let mut response = refusal(&outcome, &head.headers, layer.dialects);
+            let mut response = presentation.refusal(&outcome, &head.headers, random(presentation));
             response.extensions_mut().insert(RequestOutcome(Arc::new(outcome)));
             Next::Refuse(Box::new(response))
         }
@@ -55,9 +58,14 @@ where
             let outcome = Arc::new(outcome);
             Next::Hold(Arc::clone(&outcome), hold(layer.engine, outcome))
         }
-        Err(_) => Next::Refuse(Box::new(unavailable(&head.headers))),
+        Err(_) => Next::Refuse(Box::new(presentation.unavailable(&head.headers, random(presentation)))),
     };
     (head, next)
+}
+
+/// A number for the jitter, where there is one.
+pub(crate) fn random(presentation: &Presentation) -> u64 {
+    if presentation.has_jitter() { fastrand::u64(..) } else { 0 }
 }
 
 fn hold<S, C, O>(engine: Arc<Engine<S, C, O>>, outcome: Arc<Outcome>) -> Hold

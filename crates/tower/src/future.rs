@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cupo_core::Outcome;
-use cupo_http::{Dialects, write_fields};
+use cupo_http::Presentation;
 use http::request::Parts;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
@@ -25,7 +25,7 @@ pin_project! {
     pub struct ResponseFuture<Inner: Service<Request<B>>, B> {
         #[pin]
         state: State<Inner, B, Inner::Future>,
-        dialects: Dialects,
+        presentation: Arc<Presentation>,
     }
 }
 
@@ -43,8 +43,13 @@ pin_project! {
 }
 
 impl<Inner: Service<Request<B>>, B> ResponseFuture<Inner, B> {
-    pub(crate) const fn deciding(decision: Deciding, ready: Inner, body: B, dialects: Dialects) -> Self {
-        Self { state: State::Deciding { decision, ready, body }, dialects }
+    pub(crate) const fn deciding(
+        decision: Deciding,
+        ready: Inner,
+        body: B,
+        presentation: Arc<Presentation>,
+    ) -> Self {
+        Self { state: State::Deciding { decision, ready, body }, presentation }
     }
 }
 
@@ -70,7 +75,9 @@ where
                     else {
                         return Poll::Pending;
                     };
-                    return Poll::Ready(response.map(|response| finish(response, outcome, *this.dialects)));
+                    return Poll::Ready(
+                        response.map(|response| finish(response, outcome, this.presentation)),
+                    );
                 }
                 StateProjection::Refused { .. } | StateProjection::Done => {}
             }
@@ -107,9 +114,9 @@ where
 fn finish<R>(
     mut response: Response<R>,
     outcome: Arc<Outcome>,
-    dialects: Dialects,
+    presentation: &Presentation,
 ) -> Response<ResponseBody<R>> {
-    write_fields(&outcome, dialects, response.headers_mut());
+    presentation.write(&outcome, response.headers_mut());
     response.extensions_mut().insert(RequestOutcome(outcome));
     response.map(ResponseBody::service)
 }

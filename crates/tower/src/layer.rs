@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cupo_core::{Engine, SystemClock, Unobserved, normalise};
-use cupo_http::{Dialects, Identify};
+use cupo_http::{Dialects, Identify, Presentation};
 use http::Extensions;
 use tower_layer::Layer;
 
@@ -15,7 +15,7 @@ use crate::service::CupoService;
 /// Enforces the policy of an engine on a service. Clones share the engine.
 pub struct CupoLayer<S, C = SystemClock, O = Unobserved> {
     pub(crate) engine: Arc<Engine<S, C, O>>,
-    pub(crate) dialects: Dialects,
+    pub(crate) presentation: Arc<Presentation>,
     pub(crate) find_peer: FindPeer,
     pub(crate) status_path: Option<Arc<str>>,
     pub(crate) identify: Option<Arc<dyn Identify>>,
@@ -27,18 +27,24 @@ impl<S, C, O> CupoLayer<S, C, O> {
     pub fn new(engine: Arc<Engine<S, C, O>>) -> Self {
         Self {
             engine,
-            dialects: Dialects::default(),
+            presentation: Arc::default(),
             find_peer: peer::find,
             status_path: None,
             identify: None,
         }
     }
 
-    /// The fields that responses carry; [`Dialects::default`] unless said otherwise.
+    /// How callers are answered; [`Presentation::default`] unless said otherwise.
     #[must_use]
-    pub const fn dialects(mut self, dialects: Dialects) -> Self {
-        self.dialects = dialects;
+    pub fn presentation(mut self, presentation: Arc<Presentation>) -> Self {
+        self.presentation = presentation;
         self
+    }
+
+    /// The usual answers, with these fields: a short form of [`presentation`](Self::presentation).
+    #[must_use]
+    pub fn dialects(self, dialects: Dialects) -> Self {
+        self.presentation(Arc::new(dialects.into()))
     }
 
     /// Answers `GET` requests for `path`, in any spelling, with the limits that apply to whoever asks: see
@@ -61,7 +67,7 @@ impl<S, C, O> CupoLayer<S, C, O> {
     /// It has to be the address of the connection: what a header says is for the policy's
     /// [`Trust`](cupo_core::Trust) to judge.
     #[must_use]
-    pub const fn peer_by(mut self, find: fn(&Extensions) -> Option<IpAddr>) -> Self {
+    pub fn peer_by(mut self, find: fn(&Extensions) -> Option<IpAddr>) -> Self {
         self.find_peer = find;
         self
     }
@@ -71,7 +77,7 @@ impl<S, C, O> Clone for CupoLayer<S, C, O> {
     fn clone(&self) -> Self {
         Self {
             engine: Arc::clone(&self.engine),
-            dialects: self.dialects,
+            presentation: Arc::clone(&self.presentation),
             find_peer: self.find_peer,
             status_path: self.status_path.clone(),
             identify: self.identify.clone(),
@@ -81,7 +87,7 @@ impl<S, C, O> Clone for CupoLayer<S, C, O> {
 
 impl<S, C, O> fmt::Debug for CupoLayer<S, C, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CupoLayer").field("dialects", &self.dialects).finish_non_exhaustive()
+        f.debug_struct("CupoLayer").field("presentation", &self.presentation).finish_non_exhaustive()
     }
 }
 

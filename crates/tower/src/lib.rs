@@ -26,9 +26,10 @@
 //! ```
 //!
 //! An admitted request goes on to the service; the rate-limit fields are added to whatever the service answers. A refused one
-//! is answered here: 429 where it may come again, 503 where the store is broken, and so on, as [`cupo_http::refusal`] says. A
-//! request that a rule delays is held until its slot; if the caller goes away before, its slot is given back. Every response
-//! carries the [`RequestOutcome`] in its extensions, for access logs.
+//! is answered here: 429 where it may come again, 503 where the store is broken, and so on, as
+//! [`Presentation::refusal`](cupo_http::Presentation::refusal) says; [`CupoLayer::presentation`] sets how. A request that a rule
+//! delays is held until its slot; if the caller goes away before, its slot is given back. Every response carries the
+//! [`RequestOutcome`] in its extensions, for access logs.
 //!
 //! # One state for all
 //!

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::task::{Context, Poll};
+use std::sync::Arc;
 
 use cupo_core::{Clock, Observer, Store, SystemClock, Unobserved};
 use http::{Request, Response};
@@ -39,7 +40,7 @@ where
         // The future gets the service that was found ready; a fresh clone takes its place.
         let fresh = self.inner.clone();
         let ready = core::mem::replace(&mut self.inner, fresh);
-        ResponseFuture::deciding(decision, ready, body, self.layer.dialects)
+        ResponseFuture::deciding(decision, ready, body, Arc::clone(&self.layer.presentation))
     }
 }
 

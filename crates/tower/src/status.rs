@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cupo_core::{Attributes, Clock, Observer, Store, normalise};
-use cupo_http::{RequestAttributes, refusal, standing, unavailable};
+use cupo_http::{RequestAttributes, standing};
 use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 
+use crate::decide::random;
 use crate::layer::CupoLayer;
 use crate::outcome::RequestOutcome;
 
@@ -45,10 +46,11 @@ pub(crate) async fn answer<S: Store, C: Clock, O: Observer>(
             response
         }
         Ok(Err(outcome)) => {
-            let mut response = refusal(&outcome, &head.headers, layer.dialects);
+            let mut response =
+                layer.presentation.refusal(&outcome, &head.headers, random(&layer.presentation));
             response.extensions_mut().insert(RequestOutcome(Arc::new(*outcome)));
             response
         }
-        Err(_) => unavailable(&head.headers),
+        Err(_) => layer.presentation.unavailable(&head.headers, random(&layer.presentation)),
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use cupo_config::StoreSource;
 use cupo_core::{Engine, Policy, StoreError};
 use cupo_http::Identify as _;
+use cupo_http::Presentation;
 use cupo_store_memory::MemoryStore;
 use cupo_store_redis::{RedisStore, StoreClock};
 use tokio::runtime::{EnterGuard, Runtime};
@@ -19,6 +20,7 @@ use super::report::Report;
 use super::request::Request;
 use crate::failure::Failure;
 use crate::jwt::Tokens;
+use crate::presentation;
 use crate::store::{self, AnyStore, NoStore};
 
 /// Room for the counters of all policies together: some fifteen million keys, unless a policy says otherwise.
@@ -54,6 +56,7 @@ struct Judge {
     engine: Engine<AnyStore>,
     policy: Arc<Policy>,
     tokens: Option<Tokens>,
+    presentation: Presentation,
 }
 
 impl Decider {
@@ -65,9 +68,10 @@ impl Decider {
             let config = cupo_config::load(file)?;
             let _within = runtime.enter();
             let tokens = Tokens::open(&config)?;
+            let presentation = presentation::of(&config.responses)?;
             let policy = config.policy.clone();
             let engine = Engine::new(policy.clone(), open_store(store, &config.store, bytes)?);
-            Ok(Judge { name: file.display().to_string(), engine, policy, tokens })
+            Ok(Judge { name: file.display().to_string(), engine, policy, tokens, presentation })
         });
         let judges = judges.collect::<Result<_, Failure>>()?;
         Ok(Self { judges, runtime })
@@ -91,7 +95,7 @@ impl Decider {
         for (index, judge) in self.judges.iter().enumerate() {
             let verifier = judge.tokens.as_ref().map(|tokens| &tokens.verifier);
             let identity = verifier.map(|by| by.identify(&request.headers, request.at)).unwrap_or_default();
-            let attributes = request.attributes(judge.policy.trust(), &identity);
+            let attributes = request.attributes(judge.policy.trust(), &identity, &judge.presentation);
             let outcome = finish(&self.runtime, judge.engine.decide_at(&attributes, request.at))?;
             match sink {
                 Sink::Answers(answers) => return Ok(answers.push(request.at.as_micros(), outcome)),

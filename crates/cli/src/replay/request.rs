@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use cupo_core::{Attributes, Timestamp, Trust};
-use cupo_http::{Identity, RequestAttributes};
+use cupo_http::{Identity, Presentation, RequestAttributes};
 use http::{HeaderMap, Method, Uri};
 
 use super::pairs::Pairs;
@@ -22,10 +22,15 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    pub(super) fn attributes<'a>(&'a self, trust: &'a Trust, identity: &'a Identity) -> Recorded<'a> {
+    pub(super) fn attributes<'a>(
+        &'a self,
+        trust: &'a Trust,
+        identity: &'a Identity,
+        presentation: &Presentation,
+    ) -> Recorded<'a> {
         let request = RequestAttributes::from_head(&self.method, &self.uri, &self.headers, self.peer, trust);
-        let request = request.identified(identity);
-        Recorded { request, recorded: self }
+        let uncounted = presentation.is_uncounted(&self.method, &self.headers);
+        Recorded { request: request.identified(identity).uncounted(uncounted), recorded: self }
     }
 }
 
@@ -91,6 +96,10 @@ impl Attributes for Recorded<'_> {
 
     fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.request.vouched_header(name)
+    }
+
+    fn is_uncounted(&self) -> bool {
+        self.request.is_uncounted()
     }
 
     fn cost(&self) -> u64 {

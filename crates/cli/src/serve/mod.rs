@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use cupo_config::{GatewaySource, StoreSource, UpstreamSource};
 use cupo_core::{Clock, Engine, OnStoreError, Policy, SystemClock};
+use cupo_http::Presentation;
 use cupo_server::{AccessLog, Demo, Listeners, Running, StoreReporter, Upstream, start_gateway};
 use cupo_store_memory::MemoryStore;
 
@@ -20,6 +21,7 @@ use tokio::runtime::Runtime;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::jwt::Tokens;
+use crate::presentation;
 use crate::store::{self, AnyStore};
 use alarm::Alarm;
 use callers::Callers;
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let listeners = Listeners::bind(&[listen], server.workers)?;
     // Before anybody can know that we are here, and stop us.
     let mut signals = Signals::catch(callers.is_some()).map_err(Failure::Runtime)?;
-    let running = start_gateway(server, listeners, forward, Arc::clone(&engine))?;
+    let running = start_gateway(server, listeners, forward, plan.presentation, Arc::clone(&engine))?;
     // The access log has stdout to itself: it is for programs to read.
     let announced = if log_thread.is_some() {
         announce(&running, demo.as_ref(), &mut io::stderr().lock())
@@ -99,6 +101,7 @@ struct Plan {
     gateway: GatewaySource,
     upstream: Option<String>,
     policy: Arc<Policy>,
+    presentation: Presentation,
     store: AnyStore,
     callers: Option<Callers>,
     tokens: Option<Tokens>,
@@ -116,6 +119,7 @@ impl Plan {
                 gateway: GatewaySource::default(),
                 upstream,
                 policy,
+                presentation: Presentation::default(),
                 store,
                 callers: None,
                 tokens: None,
@@ -123,10 +127,11 @@ impl Plan {
         };
         let config = cupo_config::load(file)?;
         let tokens = Tokens::open(&config)?;
+        let presentation = presentation::of(&config.responses)?;
         let source = args.store.as_deref().map_or(config.store.clone(), store::named);
         let store = AnyStore::open(&source, None)?;
         let (gateway, policy) = (config.gateway.clone(), Arc::clone(&config.policy));
-        Ok(Self { gateway, upstream, policy, store, callers: Callers::watch(config), tokens })
+        Ok(Self { gateway, upstream, policy, presentation, store, callers: Callers::watch(config), tokens })
     }
 
     /// Where requests go; the options overrule the file.

@@ -8,6 +8,7 @@ fn a_good_file_is_described_rule_by_rule() {
         ("examples/cupo.yaml", 5),
         ("examples/tokens-and-lists.yaml", 2),
         ("examples/every-algorithm-and-key.yaml", 14),
+        ("examples/responses.yaml", 3),
     ] {
         let path = root().join(file);
         let ran = run(&["check", path.to_str().unwrap()], "");
@@ -87,5 +88,18 @@ fn what_cannot_be_read_is_told_by_its_name() {
             assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:?}");
             assert!(ran.err.contains(path) && ran.err.contains("hint: "), "{ran:?}");
         }
+    }
+}
+
+#[test]
+fn what_callers_see_is_said() {
+    let path = root().join("examples/responses.yaml");
+    let out = run(&["check", path.to_str().unwrap()], "").out;
+    for line in [
+        "callers see      x-ratelimit, ietf-11, x-quota, x-quota-left, x-quota-in; the upstream's own where they are tighter; up to 5s more to wait",
+        "  answers        with status 429; headers x-reason; a message in en, es",
+        "  answers        with status 404; a body of application/json",
+    ] {
+        assert!(out.lines().any(|other| other == line), "{line} is not in\n{out}");
     }
 }

@@ -4,10 +4,13 @@ mod address;
 mod callers;
 mod exemption;
 mod gateway;
+mod header;
 mod jwt;
 mod limit;
 mod matches;
+mod message;
 mod plans;
+mod responses;
 mod rule;
 mod scalar;
 mod secret;
@@ -20,6 +23,7 @@ use cupo_core::{ExemptionSource, ExemptionsSource, Kind, LimitSource, PolicySour
 use crate::fault::Faults;
 use crate::jwt_source::JwtSource;
 use crate::problem::Problem;
+use crate::responses_source::ResponsesSource;
 use crate::source::GatewaySource;
 use crate::store_source::StoreSource;
 use crate::tree::{Content, Mark, Node};
@@ -33,6 +37,7 @@ pub(crate) struct Draft {
     pub(crate) gateway: GatewaySource,
     pub(crate) store: StoreSource,
     pub(crate) jwt: Option<JwtSource>,
+    pub(crate) responses: ResponsesSource,
     /// The rules without faults.
     pub(crate) policy: PolicySource,
     /// The index in the file of each of them.
@@ -69,6 +74,7 @@ const FIELDS: &[&str] = &[
     "jwt",
     "allow",
     "block",
+    "responses",
     "rules",
 ];
 
@@ -88,10 +94,11 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     if map.get("jwt").is_none() {
         without_claims(rules.as_ref());
     }
-    let decoded: Vec<Option<RuleSource>> = rules
-        .and_then(|rules| rules.list())
-        .map(|rules| rules.iter().map(rule::rule).collect())
-        .unwrap_or_default();
+    let rules = rules.and_then(|rules| rules.list()).unwrap_or_default();
+    let decoded: Vec<Option<RuleSource>> = rules.iter().map(rule::rule).collect();
+    let responses = map.get("responses").and_then(|value| responses::responses(&value));
+    let mut responses = responses.unwrap_or_default();
+    responses.rules = responses::of_rules(&rules, &responses);
     let plans = plans::plans(&map);
     let has_plans = plans.is_some();
     // What plans with faults would have said is unknown, not wrong.
@@ -109,7 +116,7 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
         ..PolicySource::default()
     };
     let callers = map.get("callers").and_then(|value| Some((value.text()?.to_owned(), value.mark())));
-    Some(Draft { gateway, store, jwt, policy, rule_indices, callers, has_plans })
+    Some(Draft { gateway, store, jwt, responses, policy, rule_indices, callers, has_plans })
 }
 
 /// The entries of a list. One with faults leaves a place that has none, so that all others keep their index.

@@ -10,7 +10,7 @@ use crate::problem::{Expected, Problem};
 use crate::tree::{Content, Node};
 
 const FIELDS: &[&str] =
-    &["name", "match", "stop", "key", "limit", "cost", "action", "on_missing", "on_store_error"];
+    &["name", "match", "stop", "key", "limit", "cost", "action", "on_missing", "on_store_error", "response"];
 
 /// The rule; everything wrong with it is reported before `None` is returned.
 pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {

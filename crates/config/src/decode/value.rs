@@ -126,6 +126,13 @@ impl<'a> Map<'a> {
         })
     }
 
+    /// Reports a fault of the name of a field.
+    pub(crate) fn fault_at(&self, name: &str, problem: Problem) {
+        let entry = self.entries.iter().find(|entry| entry.name == name);
+        let mark = entry.map_or(self.value.node.mark, |entry| entry.mark);
+        self.value.faults.add(mark, self.path_of(name), problem);
+    }
+
     /// The field, which has to be there; `example` shows how it could be written.
     pub(crate) fn need(&self, name: &'static str, example: &'static str) -> Option<Value<'a>> {
         self.get(name).or_else(|| self.value.fault(Problem::MissingField { name, example }))

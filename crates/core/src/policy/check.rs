@@ -48,6 +48,9 @@ impl Policy {
         if let Some(settled) = self.settle(request, caller) {
             return Err(settled);
         }
+        if attributes.is_uncounted() {
+            return Err(Settled::Uncounted);
+        }
         let path = request.path.as_deref();
         let found = self.index.find(path, request.host.as_deref());
         let route = path.map(|path| Route { path, template: found.template });

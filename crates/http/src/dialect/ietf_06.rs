@@ -1,37 +1,23 @@
 //! The triple of draft-ietf-httpapi-ratelimit-headers-06: `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`.
 
-use http::HeaderMap;
-use http::header::HeaderName;
+use http::header::{HeaderMap, HeaderName};
 
-use super::{Dialect, Facts, Values};
-use crate::advice::Quota;
-use crate::seconds::{self, parse_whole};
+use super::names::{FieldNames, ResetAs};
+use super::{Values, ietf_11};
 
-static LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
-static REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
-static RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+pub(super) static NAMES: FieldNames = FieldNames {
+    limit: Some(HeaderName::from_static("ratelimit-limit")),
+    remaining: Some(HeaderName::from_static("ratelimit-remaining")),
+    reset: Some(HeaderName::from_static("ratelimit-reset")),
+    reset_as: ResetAs::Delta,
+};
 
-pub(super) fn write(facts: &Facts<'_>, values: &mut Values) {
-    let decision = &facts.binding.decision;
-    values.numeric(&LIMIT, seconds::cap_units(decision.limit));
-    values.numeric(&REMAINING, seconds::cap_units(decision.remaining));
-    if let Some(reset) = facts.more_after(decision) {
-        values.numeric(&RESET, reset);
+/// Removes the policy that this draft lets a service write beside the three fields, where the three are replaced: it would be of
+/// another source than they are. Where `RateLimit` is there too it belongs to that.
+pub(crate) fn remove_stale(written: &Values<'_>, headers: &mut HeaderMap) {
+    let [policy, lists] = &ietf_11::NAMES;
+    let replaced = NAMES.limit.as_ref().is_some_and(|name| written.has(name));
+    if replaced && !written.has(policy) && !headers.contains_key(lists) {
+        headers.remove(policy);
     }
-}
-
-pub(super) fn read(headers: &HeaderMap) -> Option<Quota> {
-    // Earlier drafts list the policies behind the limit: `100, 100;w=60`.
-    let first = |name| {
-        let value: &[u8] = headers.get(name)?.as_bytes();
-        let end = value.iter().position(|byte| matches!(byte, b',' | b';')).unwrap_or(value.len());
-        parse_whole(value.get(..end)?.trim_ascii())
-    };
-    let quota = Quota {
-        limit: first(&LIMIT).map(seconds::cap_units),
-        remaining: first(&REMAINING).map(seconds::cap_units),
-        reset_after: first(&RESET).map(seconds::duration),
-        ..Quota::of(Dialect::Ietf06)
-    };
-    quota.says_anything().then_some(quota)
 }

@@ -5,7 +5,7 @@
 use cupo_core::Ruling;
 use http::HeaderMap;
 use http::header::HeaderName;
-use sfv::{BareItem, Item, List, ListEntry, Parser};
+use sfv::{BareItem, Item, List, ListEntry, ListSerializer, Parser};
 
 use super::{Dialect, Facts, Values};
 use crate::advice::Quota;
@@ -13,11 +13,31 @@ use crate::seconds;
 
 static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 static LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+pub(super) static NAMES: [HeaderName; 2] =
+    [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
 /// Longer fields are ignored, as malformed ones are: a caller's own servers send no such thing.
 const LONGEST: usize = 16 * 1024;
 
-pub(super) fn write(facts: &Facts<'_>, values: &mut Values) {
+pub(super) fn write(facts: &Facts<'_>, values: &mut Values<'_>) {
+    policies(facts, values);
+    values.end(&POLICY);
+    limits(facts, values);
+    values.end(&LIMIT);
+}
+
+/// Writes our lists with theirs behind them.
+pub(super) fn write_merged(facts: &Facts<'_>, mut theirs: Theirs, values: &mut Values<'_>) {
+    theirs.rename(facts);
+    policies(facts, values);
+    theirs.policies.write(values);
+    values.end(&POLICY);
+    limits(facts, values);
+    theirs.limits.write(values);
+    values.end(&LIMIT);
+}
+
+fn policies(facts: &Facts<'_>, values: &mut Values<'_>) {
     list(facts, values, |values, ruling| {
         values.text(";q=");
         values.number(seconds::cap_units(ruling.decision.limit));
@@ -28,7 +48,9 @@ pub(super) fn write(facts: &Facts<'_>, values: &mut Values) {
             values.number(window);
         }
     });
-    values.end(&POLICY);
+}
+
+fn limits(facts: &Facts<'_>, values: &mut Values<'_>) {
     list(facts, values, |values, ruling| {
         values.text(";r=");
         values.number(seconds::cap_units(ruling.decision.remaining));
@@ -37,10 +59,9 @@ pub(super) fn write(facts: &Facts<'_>, values: &mut Values) {
             values.number(t);
         }
     });
-    values.end(&LIMIT);
 }
 
-fn list(facts: &Facts<'_>, values: &mut Values, parameters: impl Fn(&mut Values, &Ruling<'_>)) {
+fn list<'v>(facts: &Facts<'_>, values: &mut Values<'v>, parameters: impl Fn(&mut Values<'v>, &Ruling<'_>)) {
     for (i, ruling) in facts.outcome.decisions().enumerate() {
         // A rule's name has no character that a quoted string would have to escape.
         values.text(if i == 0 { "\"" } else { ", \"" });
@@ -80,24 +101,89 @@ pub(super) fn read(headers: &HeaderMap, quotas: &mut Vec<Quota>) {
     }
 }
 
-/// The items of a list; none where it is malformed, as the draft asks. Several lines are one list.
+/// What an upstream says in this dialect: well-formed, and as it wrote it.
+pub(super) struct Theirs {
+    policies: Items,
+    limits: Items,
+}
+
+impl Theirs {
+    /// `None` where either list is malformed, too long, or lacks what the draft requires.
+    pub(super) fn read(headers: &HeaderMap) -> Option<Self> {
+        let items = |name, required| {
+            let items = entries(headers, name)?.into_iter().map(|entry| match entry {
+                ListEntry::Item(item) if string(&item).is_some() && whole(&item, required).is_some() => {
+                    Some(item)
+                }
+                _ => None,
+            });
+            items.collect::<Option<Vec<_>>>().filter(|items| items.len() <= MOST).map(Items)
+        };
+        Some(Self { policies: items(&POLICY, "q")?, limits: items(&LIMIT, "r")? })
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.policies.0.is_empty() && self.limits.0.is_empty()
+    }
+
+    /// Gives new names to their policies that are called like rules of ours, the same name in both lists.
+    fn rename(&mut self, facts: &Facts<'_>) {
+        let own = |name: &str| facts.outcome.decisions().any(|ruling| ruling.rule.name() == name);
+        let all: Vec<Item> = self.policies.0.iter().chain(&self.limits.0).cloned().collect();
+        let taken = |name: &str| own(name) || all.iter().any(|item| string(item) == Some(name));
+        for item in self.policies.0.iter_mut().chain(&mut self.limits.0) {
+            let Some(name) = string(item).filter(|name| own(name)) else { continue };
+            let mut fresh = format!("{name}-upstream");
+            for number in 2_u32.. {
+                if !taken(&fresh) {
+                    break;
+                }
+                fresh = format!("{name}-upstream-{number}");
+            }
+            if let Ok(fresh) = sfv::String::from_string(fresh) {
+                item.bare_item = BareItem::String(fresh);
+            }
+        }
+    }
+}
+
+struct Items(Vec<Item>);
+
+impl Items {
+    /// Writes the items behind those that are there.
+    fn write(self, values: &mut Values<'_>) {
+        let list: List = self.0.into_iter().map(ListEntry::Item).collect();
+        let mut serializer = ListSerializer::new();
+        serializer.members(&list);
+        if let Some(text) = serializer.finish() {
+            values.text(", ");
+            values.text(&text);
+        }
+    }
+}
+
+/// The items of a list; none where it is malformed, as the draft asks.
 fn parse(headers: &HeaderMap, name: &HeaderName) -> Vec<Item> {
+    let item = |entry| match entry {
+        ListEntry::Item(item) => Some(item),
+        ListEntry::InnerList(_) => None,
+    };
+    entries(headers, name).unwrap_or_default().into_iter().filter_map(item).take(MOST).collect()
+}
+
+/// The list that all lines of a field make; `None` where it is malformed or too long.
+fn entries(headers: &HeaderMap, name: &HeaderName) -> Option<List> {
     let mut text = Vec::new();
     for line in headers.get_all(name) {
         if text.len().saturating_add(line.len()) > LONGEST {
-            return Vec::new();
+            return None;
         }
         if !text.is_empty() {
             text.extend_from_slice(b", ");
         }
         text.extend_from_slice(line.as_bytes());
     }
-    let list: List = Parser::new(&text).parse().unwrap_or_default();
-    let item = |entry| match entry {
-        ListEntry::Item(item) => Some(item),
-        ListEntry::InnerList(_) => None,
-    };
-    list.into_iter().filter_map(item).take(MOST).collect()
+    Parser::new(&text).parse().ok()
 }
 
 /// More items than this say nothing that a caller could act on.

@@ -1,17 +1,23 @@
 //! Dialects: in which fields a response speaks of its limits. One file each, with both ends of it; one line in each list here.
 
+mod facts;
 mod ietf_06;
 mod ietf_11;
+mod names;
+mod style;
 mod values;
 mod x_ratelimit;
 
 use core::fmt;
 
-use cupo_core::{Decision, Outcome, Ruling, Timestamp, Verdict};
+use cupo_core::Timestamp;
 use http::HeaderMap;
 
 use crate::advice::Quota;
-use crate::{retry_after, seconds};
+pub(crate) use facts::Facts;
+pub(crate) use ietf_06::remove_stale;
+pub use names::{FieldNames, ResetAs};
+pub(crate) use style::Style;
 pub(crate) use values::Values;
 
 /// A dialect: which fields say what is left.
@@ -55,20 +61,12 @@ impl Dialect {
         }
     }
 
-    fn write(self, facts: &Facts<'_>, values: &mut Values) {
-        match self {
-            Self::XRateLimit => x_ratelimit::write(facts, values),
-            Self::Ietf11 => ietf_11::write(facts, values),
-            Self::Ietf06 => ietf_06::write(facts, values),
-        }
-    }
-
     /// What the fields of this dialect say, appended to `quotas`.
     pub(crate) fn read(self, headers: &HeaderMap, now: Timestamp, quotas: &mut Vec<Quota>) {
         match self {
-            Self::XRateLimit => quotas.extend(x_ratelimit::read(headers, now)),
+            Self::XRateLimit => quotas.extend(x_ratelimit::NAMES.read(headers, now)),
             Self::Ietf11 => ietf_11::read(headers, quotas),
-            Self::Ietf06 => quotas.extend(ietf_06::read(headers)),
+            Self::Ietf06 => quotas.extend(ietf_06::NAMES.read(headers, now)),
         }
     }
 }
@@ -116,40 +114,5 @@ impl Default for Dialects {
 impl FromIterator<Dialect> for Dialects {
     fn from_iter<I: IntoIterator<Item = Dialect>>(dialects: I) -> Self {
         dialects.into_iter().fold(Self::NONE, Self::with)
-    }
-}
-
-/// Writes what `outcome` says of the enforced rules into the head of a response, and `Retry-After` where the request is to
-/// come again. Fields of these names that are there already are replaced; where no enforced rule applies nothing is written.
-pub fn write_fields(outcome: &Outcome, dialects: Dialects, headers: &mut HeaderMap) {
-    let mut values = Values::new();
-    if let Some(wait) = outcome.retry_after() {
-        retry_after::write(wait, &mut values);
-    }
-    if let (Some(binding), true) = (outcome.binding(), dialects != Dialects::NONE) {
-        let facts = Facts { outcome, binding };
-        for dialect in Dialect::ALL.iter().filter(|dialect| dialects.contains(**dialect)) {
-            dialect.write(&facts, &mut values);
-        }
-    }
-    values.insert_into(headers);
-}
-
-/// What there is to say.
-struct Facts<'a> {
-    outcome: &'a Outcome,
-    binding: Ruling<'a>,
-}
-
-impl Facts<'_> {
-    /// The seconds until a rule has more quota: on a denial its own wait, else the time until the limit is whole. `None`
-    /// where that is later than `Retry-After` says, since a response must not contradict itself.
-    fn more_after(&self, decision: &Decision) -> Option<u64> {
-        let whole = seconds::ceil(decision.reset_after);
-        match (decision.verdict, self.outcome.retry_after()) {
-            (Verdict::Deny { retry_after }, _) => Some(seconds::ceil(retry_after)),
-            (_, Some(wait)) => Some(whole).filter(|t| *t <= seconds::ceil(wait)),
-            (_, None) => Some(whole),
-        }
     }
 }

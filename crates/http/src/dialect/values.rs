@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 const ROOM: usize = 192;
 
 /// Field values in the making.
-pub(crate) struct Values {
+pub(crate) struct Values<'a> {
     buffer: Vec<u8>,
-    fields: SmallVec<[(&'static HeaderName, usize); 9]>,
+    fields: SmallVec<[(&'a HeaderName, usize); 9]>,
 }
 
-impl Values {
+impl<'a> Values<'a> {
     pub(crate) fn new() -> Self {
         Self { buffer: Vec::new(), fields: SmallVec::new() }
     }
@@ -49,14 +49,19 @@ impl Values {
     }
 
     /// Ends the present value, which is the one of `name`.
-    pub(crate) fn end(&mut self, name: &'static HeaderName) {
+    pub(crate) fn end(&mut self, name: &'a HeaderName) {
         self.fields.push((name, self.buffer.len()));
     }
 
     /// A field whose value is a number.
-    pub(crate) fn numeric(&mut self, name: &'static HeaderName, number: u64) {
+    pub(crate) fn numeric(&mut self, name: &'a HeaderName, number: u64) {
         self.number(number);
         self.end(name);
+    }
+
+    /// Whether a field of this name is among them.
+    pub(crate) fn has(&self, name: &HeaderName) -> bool {
+        self.fields.iter().any(|(other, _)| *other == name)
     }
 
     /// Puts the fields into `headers`, in place of any of the same names.

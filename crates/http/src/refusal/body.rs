@@ -1,98 +1,58 @@
-//! The bodies of refusals: a problem (RFC 9457) or plain JSON.
+//! The bodies of refusals: a problem (RFC 9457), plain JSON, or text.
 
 use bytes::Bytes;
+use cupo_core::Outcome;
+use http::StatusCode;
 
-use super::message::{Language, Reason};
+use super::kind::Labels;
 use super::negotiate::Form;
 
-/// What a reason is called in either form.
-struct Labels {
-    /// The `type` of the problem. The two that IANA lists are of draft-ietf-httpapi-ratelimit-headers-11.
-    problem: &'static str,
-    title: &'static str,
-    status: &'static str,
-    /// The `error` of the plain form.
-    error: &'static str,
+/// What a body says.
+pub(super) struct Content<'a> {
+    pub(super) labels: &'a Labels,
+    pub(super) status: StatusCode,
+    pub(super) title: &'a str,
+    pub(super) message: String,
+    /// Seconds, as `Retry-After` says them.
+    pub(super) retry_after: Option<u64>,
+    /// What was decided, where something was.
+    pub(super) outcome: Option<&'a Outcome>,
 }
 
-impl Reason<'_> {
-    const fn labels(&self) -> Labels {
-        match self {
-            Self::Exceeded { .. } | Self::Impossible { .. } => Labels {
-                problem: "https://iana.org/assignments/http-problem-types#quota-exceeded",
-                title: "Quota Exceeded",
-                status: "429",
-                error: "rate_limit_exceeded",
-            },
-            Self::Lacks { .. } => Labels {
-                problem: "about:blank",
-                title: "Forbidden",
-                status: "403",
-                error: "missing_attribute",
-            },
-            Self::Blocked => Labels {
-                problem: "urn:cupo:problem:blocked",
-                title: "Blocked",
-                status: "403",
-                error: "blocked",
-            },
-            Self::BadCredentials => Labels {
-                problem: "urn:cupo:problem:invalid-token",
-                title: "Invalid Token",
-                status: "401",
-                error: "invalid_token",
-            },
-            Self::Unavailable => Labels {
-                problem: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
-                title: "Temporary Reduced Capacity",
-                status: "503",
-                error: "temporary_reduced_capacity",
-            },
-        }
-    }
-
-    const fn seconds(&self) -> Option<u64> {
-        match self {
-            Self::Exceeded { seconds, .. } => Some(*seconds),
-            Self::Unavailable => Some(1),
-            Self::Impossible { .. } | Self::Lacks { .. } | Self::Blocked | Self::BadCredentials => None,
-        }
-    }
-
-    /// The rules that refuse.
-    fn write_violated(&self, json: &mut Object) {
-        match self {
-            Self::Exceeded { outcome, .. } | Self::Impossible { outcome } => {
-                let refusing = outcome.decisions().filter(|ruling| !ruling.decision.is_admitted());
-                json.strings("violated-policies", refusing.map(|ruling| ruling.rule.name()));
+impl Content<'_> {
+    pub(super) fn render(self, form: Form) -> Bytes {
+        let mut json = Object::new();
+        match form {
+            Form::Problem => {
+                json.string("type", self.labels.problem);
+                json.string("title", self.title);
+                json.raw("status", self.status.as_str());
+                json.string("detail", &self.message);
+                if let Some(outcome) = self.outcome {
+                    json.strings("violated-policies", violated(outcome));
+                }
             }
-            Self::Lacks { rule } => json.strings("violated-policies", [rule.name()].into_iter()),
-            Self::Blocked | Self::BadCredentials | Self::Unavailable => {}
+            Form::Plain => {
+                json.string("error", self.labels.error);
+                json.string("message", &self.message);
+            }
+            Form::Text => {
+                let mut text = self.message;
+                text.push('\n');
+                return text.into();
+            }
         }
+        if let Some(seconds) = self.retry_after {
+            json.raw("retry_after", &seconds.to_string());
+        }
+        json.finish()
     }
 }
 
-pub(super) fn render(reason: &Reason<'_>, form: Form, language: Language) -> Bytes {
-    let labels = reason.labels();
-    let message = reason.message(language);
-    let mut json = Object::new();
-    match form {
-        Form::Problem => {
-            json.string("type", labels.problem);
-            json.string("title", labels.title);
-            json.raw("status", labels.status);
-            json.string("detail", &message);
-            reason.write_violated(&mut json);
-        }
-        Form::Plain => {
-            json.string("error", labels.error);
-            json.string("message", &message);
-        }
-    }
-    if let Some(seconds) = reason.seconds() {
-        json.raw("retry_after", &seconds.to_string());
-    }
-    json.finish()
+/// The rules that refuse.
+fn violated(outcome: &Outcome) -> impl Iterator<Item = &str> {
+    let refusing = outcome.decisions().filter(|ruling| !ruling.decision.is_admitted());
+    outcome.lacks().into_iter().chain(refusing.map(|ruling| ruling.rule)).map(|rule| rule.name())
 }
 
 /// A JSON object in the making.
