@@ -3,10 +3,10 @@
 mod hash_key;
 mod replay;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use cupo_config::ListenSource;
 use cupo_core::Algorithm;
 use tracing::Level;
 
@@ -46,9 +46,9 @@ pub(crate) struct ServeArgs {
     /// Where requests go: http://HOST:PORT, or `demo` for a tiny built-in upstream. Overrules the file.
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Where to listen [default: 127.0.0.1:8080]. Overrules the file.
+    /// Where to listen: an address and a port, or unix:/PATH [default: 127.0.0.1:8080]. Overrules the file.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
-    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) listen: Option<ListenSource>,
     /// Where counters are kept: memory, or the URL of Redis or Valkey servers. Overrules the file.
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
@@ -59,9 +59,10 @@ pub(crate) struct ServeArgs {
     pub(crate) log: LogLevel,
 }
 
-fn address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse()
-        .map_err(|_| "write an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:80 or [::]:8080")
+fn address(text: &str) -> Result<ListenSource, &'static str> {
+    text.parse().map_err(|_| {
+        "write an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:80 or [::]:8080, or unix: and a path from the root"
+    })
 }
 
 /// A policy of one rule, without a file.

@@ -3,11 +3,14 @@
 use std::io::{self, Write};
 
 use cupo_config::{
-    Config, HeaderDialect, HeadersSource, MemoryBound, ResponsesSource, RuleResponseSource, StoreSource,
-    UpstreamHeaders,
+    Config, HeaderDialect, HeadersSource, MemoryBound, ProxyProtocol, ResponsesSource, RuleResponseSource,
+    StoreSource, UpstreamHeaders,
 };
 use cupo_core::algorithm::ending_window::Edges;
-use cupo_core::{Action, Algorithm, DisplayDuration, Limit, OnMissing, OnStoreError, Params, PlanFrom, Rule};
+use cupo_core::{
+    Action, Algorithm, DisplayDuration, Limit, OnMissing, OnStoreError, Params, PlanFrom, Proxies, Rule,
+    Trust,
+};
 use cupo_store_redis::{RedisSettings, RedisStore};
 
 use crate::args::CheckArgs;
@@ -45,13 +48,12 @@ fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "not said".to_owned());
     let trust = config.policy.trust();
     writeln!(out, "{} is valid.\n", config.source.name())?;
-    writeln!(out, "listen           {}", or_none(gateway.listen.map(|a| a.to_string())))?;
+    writeln!(out, "listen           {}", or_none(gateway.listen.as_ref().map(ToString::to_string)))?;
     writeln!(out, "upstream         {}", or_none(gateway.upstream.as_ref().map(ToString::to_string)))?;
     writeln!(out, "store            {}", kept(&config.store))?;
-    let proxies: Vec<String> = trust.proxies.iter().map(ToString::to_string).collect();
-    match proxies.as_slice() {
-        [] => writeln!(out, "trusted proxies  none: the address of the connection is the client's")?,
-        proxies => writeln!(out, "trusted proxies  {}", proxies.join(", "))?,
+    describe_trust(trust, out)?;
+    if let Some(protocol) = gateway.proxy_protocol.filter(|protocol| *protocol != ProxyProtocol::Off) {
+        writeln!(out, "PROXY protocol   {}: connections begin with a PROXY header", protocol.name())?;
     }
     let tiers: Vec<&str> = config.policy.tiers().collect();
     describe_callers(config, &tiers, out)?;
@@ -103,6 +105,24 @@ fn answered(own: &RuleResponseSource) -> String {
     }));
     parts.extend(own.body.as_ref().map(|(content_type, _)| format!("a body of {content_type}")));
     parts.join("; ")
+}
+
+fn describe_trust(trust: &Trust, out: &mut impl Write) -> io::Result<()> {
+    let header = trust.client_address_header.name();
+    match &trust.proxies {
+        Proxies::Known { networks, unix } => {
+            let networks = networks.iter().map(ToString::to_string);
+            let proxies: Vec<String> = networks.chain(unix.then(|| "unix".to_owned())).collect();
+            if proxies.is_empty() {
+                return writeln!(out, "trusted proxies  none: the address of the connection is the client's");
+            }
+            writeln!(out, "trusted proxies  {}", proxies.join(", "))?;
+        }
+        Proxies::Hops(hops) => {
+            writeln!(out, "trusted proxies  whoever connects, and the hops behind it: {hops} in all")?;
+        }
+    }
+    writeln!(out, "client address   in {header}")
 }
 
 fn kept(store: &StoreSource) -> String {

@@ -39,8 +39,16 @@ pub(crate) fn hint(problem: &Problem) -> String {
                 .to_owned()
         }
         Problem::Listen(_) => {
-            "write an IP address and a port, as in `127.0.0.1:8080`, `0.0.0.0:8080` or `\"[::1]:8080\"`".to_owned()
+            "write an IP address and a port, as in `127.0.0.1:8080`, `0.0.0.0:8080` or `\"[::1]:8080\"`, or `unix:/PATH`".to_owned()
         }
+        Problem::SocketPath(_) => {
+            "write `unix:` and a path from the root of at most 107 bytes, as in `unix:/run/cupo/cupo.sock`".to_owned()
+        }
+        Problem::SocketMode(_) => "write three octal digits, as in `660`".to_owned(),
+        Problem::RelayUntrusted { unix: false } => {
+            "name those who send PROXY headers, as in `trusted_proxies: [10.0.0.0/8]`: what they say counts as the client".to_owned()
+        }
+        Problem::RelayUntrusted { unix: true } => "write `unix` among the `trusted_proxies`".to_owned(),
         Problem::Upstream(_) => "write `http://HOST:PORT` without a path, as in `http://127.0.0.1:9000`, or `demo`".to_owned(),
         Problem::HttpsUpstream(_) => "write `http://HOST:PORT`, and let a proxy beside the upstream speak TLS".to_owned(),
         Problem::Network(_) => "write a network such as `10.0.0.0/8` or an address such as `192.0.2.7`".to_owned(),
@@ -136,6 +144,7 @@ fn wrong_type(expected: Expected, found: &Found) -> &'static str {
         (Expected::Limit, _) => {
             "write a rate such as `100/minute`, or `{ algorithm: token_bucket, capacity: 20, refill: 10/second }`"
         }
+        (Expected::Proxies, _) => "write `[10.0.0.0/8, 192.0.2.7]`, or `{ hops: 1 }` for their number",
         (Expected::Store, _) => {
             "write `memory`, `{ memory: { max_bytes: 64MiB } }` or `{ redis: { url: redis://127.0.0.1:6379 } }`"
         }

@@ -41,7 +41,8 @@ pub use responses_source::{
     RuleResponseSource, UpstreamHeaders,
 };
 pub use source::{
-    Config, GatewaySource, LimitsSource, OwnPath, Source, TimeoutsSource, UpstreamProtocol, UpstreamSource,
+    Config, GatewaySource, LimitsSource, ListenSource, OwnPath, ProxyProtocol, Source, TimeoutsSource,
+    UpstreamProtocol, UpstreamSource,
 };
 pub use store_source::{MemoryBound, PasswordSource, RedisSource, StoreSource};
 

@@ -147,6 +147,18 @@ pub enum Problem {
     /// The text is no address with a port.
     #[error("`{0}` is not an address and port to listen on")]
     Listen(Box<str>),
+    /// The text is no path of a Unix socket.
+    #[error("`{0}` is not a path to listen on")]
+    SocketPath(Box<str>),
+    /// The text is no file mode.
+    #[error("`{0}` is not a file mode")]
+    SocketMode(Box<str>),
+    /// Connections begin with a PROXY header, and nobody may send one.
+    #[error("the PROXY protocol is on, and {}", if *unix { "no trusted proxy connects by a Unix socket" } else { "no proxy is trusted" })]
+    RelayUntrusted {
+        /// Whether the gateway listens on a Unix socket.
+        unix: bool,
+    },
     /// The text is no upstream.
     #[error("`{0}` is not an upstream")]
     Upstream(Box<str>),
@@ -309,6 +321,8 @@ pub enum Expected {
     HeaderTest,
     /// A dialect, or names of headers.
     Headers,
+    /// Networks, or a number of hops.
+    Proxies,
 }
 
 impl fmt::Display for Expected {
@@ -325,6 +339,7 @@ impl fmt::Display for Expected {
             Self::HeaderTest => "text or a condition",
             Self::Store => "the name of a store or its fields",
             Self::Headers => "a dialect or names of headers",
+            Self::Proxies => "a list of networks or a number of hops",
         })
     }
 }

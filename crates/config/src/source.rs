@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use cupo_core::Policy;
 
 use crate::callers::CallersFile;
 use crate::jwt_source::JwtSource;
+use crate::problem::Problem;
 use crate::responses_source::ResponsesSource;
 use crate::store_source::StoreSource;
 
@@ -76,8 +79,12 @@ impl Source {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct GatewaySource {
-    /// The address and port to listen on.
-    pub listen: Option<SocketAddr>,
+    /// Where to listen.
+    pub listen: Option<ListenSource>,
+    /// The permission bits of the file of a Unix socket.
+    pub socket_mode: Option<u32>,
+    /// How connections begin.
+    pub proxy_protocol: Option<ProxyProtocol>,
     /// Where requests are forwarded to.
     pub upstream: Option<UpstreamSource>,
     /// Which HTTP the upstream speaks.
@@ -94,6 +101,70 @@ pub struct GatewaySource {
     pub timeouts: TimeoutsSource,
     /// How much may be sent.
     pub limits: LimitsSource,
+}
+
+/// Where the gateway listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListenSource {
+    /// On this address and port.
+    Tcp(SocketAddr),
+    /// On a Unix socket with this path.
+    Unix(PathBuf),
+}
+
+impl FromStr for ListenSource {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let Some(path) = text.strip_prefix("unix:") else {
+            return text.parse().map(Self::Tcp).map_err(|_| Problem::Listen(text.into()));
+        };
+        // The kernel's address of a socket holds no more.
+        if path.len() <= 107 && path.starts_with('/') && !path.contains('\0') {
+            Ok(Self::Unix(PathBuf::from(path)))
+        } else {
+            Err(Problem::SocketPath(text.into()))
+        }
+    }
+}
+
+impl fmt::Display for ListenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Whether connections begin with a header of the PROXY protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProxyProtocol {
+    /// Without.
+    Off,
+    /// With one of version 1.
+    V1,
+    /// With one of version 2.
+    V2,
+    /// With one of either.
+    Any,
+}
+
+impl ProxyProtocol {
+    pub(crate) const ALL: [Self; 4] = [Self::Off, Self::V1, Self::V2, Self::Any];
+
+    /// The name in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+            Self::Any => "any",
+        }
+    }
 }
 
 /// Where requests are forwarded to.

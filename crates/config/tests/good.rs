@@ -6,9 +6,10 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use cupo_config::{
-    Config, GatewaySource, MemoryBound, OwnPath, StoreSource, UpstreamProtocol, UpstreamSource, load,
+    Config, GatewaySource, ListenSource, MemoryBound, OwnPath, ProxyProtocol, StoreSource, UpstreamProtocol,
+    UpstreamSource, load,
 };
-use cupo_core::{Action, Algorithm, OnMissing};
+use cupo_core::{Action, Algorithm, ClientAddressHeader, OnMissing, Proxies};
 
 fn good(name: &str) -> Config {
     load(format!("tests/good/{name}.yaml")).unwrap_or_else(|errors| panic!("{errors}"))
@@ -35,13 +36,13 @@ fn shown(config: &Config) -> Vec<String> {
 #[test]
 fn the_file_of_the_handbook() {
     let config = good("handbook");
-    assert_eq!(config.gateway.listen, Some("127.0.0.1:8080".parse().unwrap()));
+    assert_eq!(config.gateway.listen, Some(ListenSource::Tcp("127.0.0.1:8080".parse().unwrap())));
     assert_eq!(
         config.gateway.upstream,
         Some(UpstreamSource::Http { host: "127.0.0.1".to_owned(), port: 9000 })
     );
     assert_eq!(config.store, StoreSource::Memory { bound: None });
-    assert_eq!(config.policy.trust().proxies, ["10.0.0.0/8".parse().unwrap()]);
+    assert_eq!(config.policy.trust().proxies, vec!["10.0.0.0/8".parse().unwrap()].into());
     assert_eq!(
         shown(&config),
         [
@@ -59,6 +60,8 @@ fn every_setting() {
     let config = good("every-setting");
     let GatewaySource {
         listen,
+        socket_mode,
+        proxy_protocol,
         upstream,
         upstream_protocol,
         health_path,
@@ -68,7 +71,9 @@ fn every_setting() {
         limits,
         ..
     } = config.gateway;
-    assert_eq!(listen, Some("[::1]:8080".parse().unwrap()));
+    assert_eq!(listen, Some(ListenSource::Tcp("[::1]:8080".parse().unwrap())));
+    assert_eq!(socket_mode, Some(0o600));
+    assert_eq!(proxy_protocol, Some(ProxyProtocol::Any));
     assert_eq!(upstream.unwrap().to_string(), "http://app.internal:80");
     assert_eq!(upstream_protocol, Some(UpstreamProtocol::Http2));
     assert_eq!(health_path, Some(OwnPath::Nowhere));
@@ -89,8 +94,10 @@ fn every_setting() {
     assert_eq!(limits.concurrent_streams, Some(100));
     assert_eq!(config.store, StoreSource::Memory { bound: Some(MemoryBound::Bytes(67_108_864)) });
     let trust = config.policy.trust();
-    let proxies: Vec<String> = trust.proxies.iter().map(ToString::to_string).collect();
+    let Proxies::Known { networks, unix: false } = &trust.proxies else { panic!("{trust:?}") };
+    let proxies: Vec<String> = networks.iter().map(ToString::to_string).collect();
     assert_eq!(proxies, ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "::1/128"]);
+    assert_eq!(trust.client_address_header.name(), "x-real-ip");
     assert_eq!(trust.ipv6_prefix, 56);
     assert_eq!(trust.api_key_header, "x-api-token");
     assert_eq!(trust.user_header, "x-authenticated-user");
@@ -107,6 +114,32 @@ fn every_condition() {
                but not (/users/me/**), but not (POST requests, but not (every request from 10.1.0.0/16))";
     let one = "GET requests on a.example from 192.0.2.7/32, but not (/healthz)";
     assert_eq!(said, [(all.to_owned(), true), (one.to_owned(), false)]);
+}
+
+#[test]
+fn proxies_by_number_by_socket_and_by_network() {
+    let parse = |text: &str| {
+        let text = format!("{text}\nrules: [{{ name: all, key: ip, limit: 1/s }}]");
+        cupo_config::parse("p.yaml", &text).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let config = parse("trusted_proxies: { hops: 2 }\nproxy_protocol: any\nclient_address_header: Forwarded");
+    assert_eq!(config.policy.trust().proxies, Proxies::Hops(2.try_into().unwrap()));
+    assert_eq!(config.policy.trust().client_address_header, ClientAddressHeader::Forwarded);
+    assert_eq!(config.gateway.proxy_protocol, Some(ProxyProtocol::Any));
+
+    let config = parse("trusted_proxies: [unix, '::ffff:10.0.0.0/104', '::ffff:192.0.2.7', 64:ff9b::7f00:1]");
+    let Proxies::Known { networks, unix: true } = &config.policy.trust().proxies else {
+        panic!("{config:?}")
+    };
+    let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
+    assert_eq!(networks, ["10.0.0.0/8", "192.0.2.7/32", "127.0.0.1/32"]);
+    assert!(parse("trusted_proxies: []").policy.trust().proxies.is_empty());
+
+    let config =
+        parse("listen: unix:/run/cupo.sock\nsocket_mode: 0600\nclient_address_header: CF-Connecting-IP");
+    assert_eq!(config.gateway.listen, Some(ListenSource::Unix("/run/cupo.sock".into())));
+    assert_eq!(config.gateway.socket_mode, Some(0o600));
+    assert_eq!(config.policy.trust().client_address_header.name(), "cf-connecting-ip");
 }
 
 #[test]

@@ -62,9 +62,10 @@ pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, CallerSource, ExemptionSource, ExemptionsSource, HeaderSecret, HeaderSource, HeaderTest,
-    LimitSource, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicyError,
-    PolicyErrors, PolicySource, Problem, Rule, RuleSource, STATUS_RULE, TierSource, Trust, Who,
+    Action, CallerSource, ClientAddressHeader, ExemptionSource, ExemptionsSource, HeaderSecret, HeaderSource,
+    HeaderTest, LimitSource, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy,
+    PolicyError, PolicyErrors, PolicySource, Problem, Proxies, Rule, RuleSource, STATUS_RULE, TierSource,
+    Trust, Who,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use settled::{Entry, Settled};

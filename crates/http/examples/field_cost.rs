@@ -7,6 +7,7 @@
 mod support;
 
 use std::hint::black_box;
+use std::net::IpAddr;
 use std::time::Instant;
 
 use cupo_core::{Attributes, Trust};
@@ -63,11 +64,11 @@ fn main() {
     let head =
         http::Request::get("/v1/items?page=2").header("x-forwarded-for", "6.6.6.6, 203.0.113.9, 10.0.0.2");
     let (parts, ()) = head.body(()).unwrap().into_parts();
-    let trust = Trust { proxies: vec!["10.0.0.0/8".parse().unwrap()], ..Trust::default() };
+    let trust = Trust { proxies: vec!["10.0.0.0/8".parse().unwrap()].into(), ..Trust::default() };
     measure("attributes, no proxy", || {
-        RequestAttributes::new(&parts, Some([192, 0, 2, 1].into()), &trust).client()
+        RequestAttributes::new(&parts, IpAddr::from([192, 0, 2, 1]), &trust).client()
     });
     measure("attributes, two trusted hops", || {
-        RequestAttributes::new(&parts, Some([10, 0, 0, 1].into()), &trust).client()
+        RequestAttributes::new(&parts, IpAddr::from([10, 0, 0, 1]), &trust).client()
     });
 }

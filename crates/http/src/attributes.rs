@@ -3,31 +3,35 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use cupo_core::{Attributes, Trust, canonical_address};
+use cupo_core::{Attributes, Trust};
 use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 
-use crate::client_address::{is_trusted, walk};
+use crate::client_address::{Ending, find};
 use crate::credential::{canonical_credentials, carries_credentials};
+use crate::diagnostic::{Diagnostics, diagnose};
 use crate::identity::{Claims, Identity};
 use crate::pairs::{SEVERAL, cookie_value, query_value};
+use crate::peer::Peer;
 
 /// A request's head, its peer, and whom to believe, as [`Attributes`]. Borrows all; answers without allocating unless a
 /// value has to be decoded.
 ///
 /// ```
+/// use std::net::IpAddr;
+///
 /// use cupo_core::{Attributes, Trust};
 /// use cupo_http::RequestAttributes;
 ///
 /// let (parts, ()) = http::Request::get("/a?page=2").header("x-forwarded-for", "203.0.113.9").body(())?.into_parts();
-/// let trust = Trust { proxies: vec!["10.0.0.0/8".parse()?], ..Trust::default() };
+/// let trust = Trust { proxies: vec!["10.0.0.0/8".parse()?].into(), ..Trust::default() };
 ///
-/// let from_proxy = RequestAttributes::new(&parts, Some([10, 0, 0, 1].into()), &trust);
+/// let from_proxy = RequestAttributes::new(&parts, IpAddr::from([10, 0, 0, 1]), &trust);
 /// assert_eq!(from_proxy.client(), Some([203, 0, 113, 9].into()));
 /// assert_eq!(from_proxy.query("page").as_deref(), Some(&b"2"[..]));
 ///
-/// let from_stranger = RequestAttributes::new(&parts, Some([192, 0, 2, 1].into()), &trust);
+/// let from_stranger = RequestAttributes::new(&parts, IpAddr::from([192, 0, 2, 1]), &trust);
 /// assert_eq!(from_stranger.client(), Some([192, 0, 2, 1].into()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -37,17 +41,18 @@ pub struct RequestAttributes<'a> {
     uri: &'a Uri,
     headers: &'a HeaderMap,
     trust: &'a Trust,
+    peer: Peer,
     client: Option<IpAddr>,
-    peer_is_trusted: bool,
+    ending: Ending,
     identity: Option<&'a Identity>,
     uncounted: bool,
 }
 
 impl<'a> RequestAttributes<'a> {
-    /// The attributes of the request with this head, received from `peer`; `None` where the connection has no address, as
-    /// on a Unix socket.
+    /// The attributes of the request with this head, received from `peer`: an address, or [`Peer::Unix`], or `None` where nobody
+    /// knows.
     #[must_use]
-    pub fn new(parts: &'a Parts, peer: Option<IpAddr>, trust: &'a Trust) -> Self {
+    pub fn new(parts: &'a Parts, peer: impl Into<Peer>, trust: &'a Trust) -> Self {
         Self::from_head(&parts.method, &parts.uri, &parts.headers, peer, trust)
     }
 
@@ -57,13 +62,12 @@ impl<'a> RequestAttributes<'a> {
         method: &'a Method,
         uri: &'a Uri,
         headers: &'a HeaderMap,
-        peer: Option<IpAddr>,
+        peer: impl Into<Peer>,
         trust: &'a Trust,
     ) -> Self {
-        let peer_is_trusted = peer.is_some_and(|peer| is_trusted(peer, trust));
-        let client = peer
-            .map(|peer| if peer_is_trusted { walk(peer, headers, trust) } else { canonical_address(peer) });
-        Self { method, uri, headers, trust, client, peer_is_trusted, identity: None, uncounted: false }
+        let peer = peer.into();
+        let (client, ending) = find(peer, headers, trust);
+        Self { method, uri, headers, trust, peer, client, ending, identity: None, uncounted: false }
     }
 
     /// The same request from whom it is known to be from.
@@ -83,6 +87,23 @@ impl<'a> RequestAttributes<'a> {
     #[must_use]
     pub const fn uncounted(self, uncounted: bool) -> Self {
         Self { uncounted, ..self }
+    }
+
+    /// What is doubtful about who asks, without looking for what is in `known`.
+    #[must_use]
+    pub fn diagnostics(&self, known: Diagnostics) -> Diagnostics {
+        diagnose(self.peer, self.headers, self.trust, self.ending, known)
+    }
+
+    /// The other end of the connection.
+    #[must_use]
+    pub const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Whether the peer is a trusted proxy, whose word counts.
+    const fn is_vouched(&self) -> bool {
+        !matches!(self.ending, Ending::Unasked)
     }
 
     /// The value of a header that comes once; [`SEVERAL`] of one that is repeated.
@@ -116,7 +137,7 @@ impl Attributes for RequestAttributes<'_> {
         if let Some(user) = self.claims().and_then(Claims::user) {
             return Some(Cow::Borrowed(user.as_bytes()));
         }
-        if self.peer_is_trusted { self.single(&self.trust.user_header) } else { None }
+        if self.is_vouched() { self.single(&self.trust.user_header) } else { None }
     }
 
     fn is_uncounted(&self) -> bool {
@@ -143,7 +164,7 @@ impl Attributes for RequestAttributes<'_> {
 
     /// A header of a request that a trusted proxy sent; from anybody else it does not count.
     fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        if self.peer_is_trusted { self.single(name) } else { None }
+        if self.is_vouched() { self.single(name) } else { None }
     }
 
     fn header_lines(&self, name: &str, line: &mut dyn FnMut(&[u8])) {

@@ -7,6 +7,7 @@
 //! | [`RequestAttributes`] | a request as [`cupo_core::Attributes`] |
 //! | [`Identify`] | who a request says it is from: verified [`Claims`] of a token |
 //! | [`client_address()`] | who asked, by the word of trusted proxies only |
+//! | [`Diagnostic`] | what is doubtful about that |
 //! | [`Presentation`] | how callers are answered: rate-limit fields on every response, and whole refusals |
 //!
 //! | client | |
@@ -28,12 +29,14 @@ mod attributes;
 mod client_address;
 mod cors;
 mod credential;
+mod diagnostic;
 mod dialect;
 mod error;
 mod identity;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod pairs;
+mod peer;
 mod presentation;
 mod refusal;
 mod reserved;
@@ -47,11 +50,13 @@ pub use attributes::RequestAttributes;
 pub use client_address::{client_address, is_trusted};
 pub use cors::Cors;
 pub use credential::{canonical_credentials, carries_credentials};
+pub use diagnostic::{Diagnostic, Diagnostics, strip_unvouched};
 pub use dialect::{Dialect, Dialects, FieldNames, ResetAs};
 pub use error::PresentationError;
 pub use identity::{Claims, Identify, Identity};
 #[cfg(feature = "jwt")]
 pub use jwt::{JwtAlgorithm, JwtError, JwtKeys, JwtSettings, JwtVerifier, MAX_TOKEN_BYTES, TokenError};
+pub use peer::Peer;
 pub use presentation::{Presentation, PresentationSource, RuleBody, RuleResponse, UpstreamFields};
 pub use refusal::{MessageKind, Messages, Template};
 pub use seconds::{MAX_SECONDS, MAX_UNITS};

@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,6 +16,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::error::Error;
+use crate::peer::PeerInfo;
 
 /// Lines that may wait to be written.
 const QUEUE: usize = 8_192;
@@ -63,7 +63,7 @@ impl AccessLog {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn entry(&self, peer: SocketAddr, method: &Method, uri: &Uri) -> Box<Entry> {
+    pub(crate) fn entry(&self, peer: PeerInfo, method: &Method, uri: &Uri) -> Box<Entry> {
         Box::new(Entry {
             log: self.clone(),
             time: (self.wall_clock)(),
@@ -126,7 +126,7 @@ pub(crate) struct Entry {
     log: AccessLog,
     time: u64,
     start: Instant,
-    peer: SocketAddr,
+    peer: PeerInfo,
     method: Method,
     path: Box<str>,
     status: Option<u16>,
@@ -152,7 +152,7 @@ impl Entry {
 struct Line<'a> {
     /// Microseconds since the Unix epoch.
     time_us: u64,
-    peer: SocketAddr,
+    peer: PeerInfo,
     method: &'a str,
     path: &'a str,
     /// Null when the client left before there was a response.

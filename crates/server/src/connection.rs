@@ -1,25 +1,27 @@
 //! One client connection: which protocol it speaks, and when it has to end.
 
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use cupo_http::Diagnostic;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
 
 use crate::activity::Activity;
+use crate::diagnostics;
 use crate::edge::{BoxError, Edge};
 use crate::peer::PeerInfo;
+use crate::proxy_header::{self, ProxyProtocol, ReadProxyHeader};
 use crate::settings::ServerSettings;
 use crate::socket::{Left, Socket, linger};
+use crate::stream::ClientStream;
 use crate::timers::Timer;
 use crate::worker::Worker;
 
@@ -70,8 +72,8 @@ impl Protocols {
 
 /// Serves one connection to its end.
 pub(crate) async fn serve<S, B>(
-    stream: TcpStream,
-    addr: SocketAddr,
+    stream: ClientStream,
+    peer: PeerInfo,
     service: S,
     worker: Worker,
     protocols: Protocols,
@@ -86,8 +88,13 @@ pub(crate) async fn serve<S, B>(
         Watch { activity: Arc::clone(&activity), timer: worker.timers().timer(), worker, told: false };
     let left = Left::default();
     let mut socket = Socket::new(stream, Arc::clone(&activity), Arc::clone(&left));
+    let Some(peer) = begin(&mut socket, &watch, peer).await else { return };
     let Some(multiplexed) = detect(&mut socket, &watch).await else { return };
-    let edge = Edge::new(service, watch.worker.clone(), PeerInfo::new(addr), activity);
+    if proxy_header::begins(socket.ahead()) {
+        // It is no HTTP, so it is answered with 400.
+        diagnostics::connection(Diagnostic::UnexpectedProxyHeader, &peer);
+    }
+    let edge = Edge::new(service, watch.worker.clone(), peer, activity);
     let io = TokioIo::new(socket);
     let ended = if multiplexed {
         drive(pin!(protocols.http2.serve_connection(io, edge)), &mut watch, true).await
@@ -96,13 +103,61 @@ pub(crate) async fn serve<S, B>(
     };
     match ended {
         Some(Ok(())) => {}
-        Some(Err(error)) => tracing::debug!(%addr, %error, "connection ended"),
-        None => tracing::debug!(%addr, "connection timed out"),
+        Some(Err(error)) => tracing::debug!(%peer, %error, "connection ended"),
+        None => tracing::debug!(%peer, "connection timed out"),
     }
     let left = left.lock().take();
     if let Some(stream) = left {
         linger(stream).await;
     }
+}
+
+/// Reads the PROXY header, where connections begin with one; `None` if the connection has to end.
+async fn begin(socket: &mut Socket, watch: &Watch, peer: PeerInfo) -> Option<PeerInfo> {
+    let settings = watch.worker.settings();
+    if settings.proxy_protocol == ProxyProtocol::Off {
+        return Some(peer);
+    }
+    let doubt = |diagnostic| {
+        diagnostics::connection(diagnostic, &peer);
+        tracing::debug!(%peer, ?diagnostic, "connection closed");
+        Poll::Ready(None)
+    };
+    if !(settings.may_relay)(peer.peer()) {
+        let _: Poll<Option<PeerInfo>> = doubt(Diagnostic::UntrustedRelay);
+        return None;
+    }
+    poll_fn(|cx| {
+        loop {
+            match settings.proxy_protocol.read(socket.ahead()) {
+                ReadProxyHeader::Whole { client, length } => {
+                    socket.consume(length);
+                    if client.is_none() {
+                        diagnostics::connection(Diagnostic::RelayWithoutClient, &peer);
+                    }
+                    return Poll::Ready(Some(peer.relaying(client)));
+                }
+                ReadProxyHeader::Missing => return doubt(Diagnostic::NoProxyHeader),
+                ReadProxyHeader::Malformed => return doubt(Diagnostic::BadProxyHeader),
+                ReadProxyHeader::Partial => {}
+            }
+            let ended = match socket.poll_read_ahead(cx) {
+                Poll::Ready(Ok(read)) => read == 0,
+                Poll::Ready(Err(_)) => true,
+                Poll::Pending if watch.expired(cx, false) => true,
+                Poll::Pending => return Poll::Pending,
+            };
+            // Who only looks whether somebody listens sends nothing at all.
+            if ended {
+                return if socket.ahead().is_empty() {
+                    Poll::Ready(None)
+                } else {
+                    doubt(Diagnostic::BadProxyHeader)
+                };
+            }
+        }
+    })
+    .await
 }
 
 /// Whether the client speaks HTTP/2; `None` if it left or took too long.

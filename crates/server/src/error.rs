@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 
 /// An error of the server.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,14 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A Unix socket cannot be listened on.
+    #[error("cannot listen on unix:{}", path.display())]
+    ListenUnix {
+        /// Its path.
+        path: Box<Path>,
         /// Why.
         source: io::Error,
     },

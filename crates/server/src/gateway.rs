@@ -1,13 +1,12 @@
 //! The gateway: a limiter before a forwarder, on every worker.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use cupo_core::{Clock, Engine, Entry, Observer, Settled, Store, Verdict};
-use cupo_http::{Presentation, is_trusted};
+use cupo_http::{Peer, Presentation, is_trusted, strip_unvouched};
 use cupo_tower::{CupoLayer, CupoService, RequestOutcome, StatusAnswer};
 use http::{Extensions, Request, Response};
 use hyper::body::Incoming;
@@ -15,6 +14,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::access_log::LimiterNote;
+use crate::diagnostics::inspect;
 use crate::error::Error;
 use crate::forward::{ForwardSettings, Forwarder};
 use crate::listener::Listeners;
@@ -24,14 +24,14 @@ use crate::settings::ServerSettings;
 
 /// Starts a gateway that forwards what `engine` admits, and answers as `presentation` has it. All workers share the engine.
 ///
-/// Whom the engine's policy trusts is also whose `Forwarded` and `X-Forwarded-*` fields are passed on;
-/// [`ForwardSettings::trusted`] is overruled.
+/// Whom the engine's policy trusts is also whose `Forwarded` and `X-Forwarded-*` fields, user header and client address header are
+/// passed on, and who may send PROXY headers: [`ForwardSettings::trusted`] and [`ServerSettings::may_relay`] are overruled.
 ///
 /// # Errors
 ///
 /// [`Error::Worker`] if a thread or its runtime cannot be started.
 pub fn start_gateway<S, C, O>(
-    settings: ServerSettings,
+    mut settings: ServerSettings,
     listeners: Listeners,
     mut forward: ForwardSettings,
     presentation: Presentation,
@@ -43,14 +43,23 @@ where
     O: Observer + 'static,
 {
     let judge = Arc::clone(&engine);
-    forward.trusted = Arc::new(move |peer| is_trusted(peer, judge.policy().trust()));
+    forward.trusted = Arc::new(move |peer, headers| {
+        let policy = judge.policy();
+        let trusted = is_trusted(peer, policy.trust());
+        if !trusted {
+            strip_unvouched(headers, policy.trust());
+        }
+        trusted
+    });
+    let judge = Arc::clone(&engine);
+    settings.may_relay = Arc::new(move |peer| is_trusted(peer, judge.policy().trust()));
     let noted = settings.access_log.is_some();
     let (identify, status_path) = (settings.identify.clone(), settings.status_path.clone());
     serve(settings, listeners, move |worker| {
         // One of its own for each worker, so that counting who holds it costs nothing.
         let presentation = Arc::new(presentation.clone());
         let limiter = CupoLayer::new(Arc::clone(&engine)).presentation(presentation);
-        let mut limiter = limiter.peer_by(peer_address);
+        let mut limiter = limiter.peer_by(peer).inspect_by(inspect);
         if let Some(identify) = &identify {
             limiter = limiter.identify_by(Arc::clone(identify));
         }
@@ -64,8 +73,8 @@ where
     })
 }
 
-fn peer_address(extensions: &Extensions) -> Option<IpAddr> {
-    extensions.get::<PeerInfo>().map(|peer| peer.addr.ip())
+fn peer(extensions: &Extensions) -> Peer {
+    extensions.get::<PeerInfo>().map_or(Peer::Unknown, PeerInfo::peer)
 }
 
 /// The limited forwarder, which tells the access log what the limiter said.

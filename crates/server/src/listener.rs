@@ -2,15 +2,18 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::TcpStream;
 
 use crate::error::Error;
+use crate::unix_socket::{self, SocketFile};
 
 /// Connections that may wait to be accepted, per socket.
-const BACKLOG: i32 = 1_024;
+pub(crate) const BACKLOG: i32 = 1_024;
 
 /// After this long without a byte the kernel asks whether the other end is still there.
 const PROBE_AFTER: Duration = Duration::from_secs(60);
@@ -19,7 +22,15 @@ const PROBE_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Listeners {
     addresses: Vec<SocketAddr>,
-    per_worker: Vec<Vec<TcpListener>>,
+    file: Option<SocketFile>,
+    per_worker: Vec<Vec<Listener>>,
+}
+
+/// A socket of a worker.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
 }
 
 impl Listeners {
@@ -35,7 +46,7 @@ impl Listeners {
             return Err(Error::NoAddress);
         }
         let mut bound = Vec::with_capacity(addresses.len());
-        let mut per_worker: Vec<Vec<TcpListener>> = (0..workers.get()).map(|_| Vec::new()).collect();
+        let mut per_worker: Vec<Vec<Listener>> = (0..workers.get()).map(|_| Vec::new()).collect();
         for &address in addresses {
             let failed = |source| Error::Listen { address, source };
             let mut actual = address;
@@ -44,22 +55,38 @@ impl Listeners {
                 let listener = listen(actual, sharing).map_err(failed)?;
                 actual = listener.local_addr().map_err(failed)?;
                 sharing = Sharing::Joins;
-                worker.push(listener);
+                worker.push(Listener::Tcp(listener));
             }
             bound.push(actual);
         }
-        Ok(Self { addresses: bound, per_worker })
+        Ok(Self { addresses: bound, file: None, per_worker })
     }
 
-    /// The addresses listened on, in the order given, with their real ports.
+    /// Listens on a Unix socket, which all workers share. Its file gets the permissions `mode`, takes the place of a socket that
+    /// nobody listens on any more, and is removed at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ListenUnix`] if it cannot be had: somebody listens there, or the file is no socket, for example.
+    pub fn bind_unix(path: &Path, mode: u32, workers: NonZeroUsize) -> Result<Self, Error> {
+        let failed = |source| Error::ListenUnix { path: path.into(), source };
+        let (listener, file) = unix_socket::listen(path, mode).map_err(failed)?;
+        let mut per_worker = Vec::with_capacity(workers.get());
+        for _ in 0..workers.get() {
+            per_worker.push(vec![Listener::Unix(listener.try_clone().map_err(failed)?)]);
+        }
+        Ok(Self { addresses: Vec::new(), file: Some(file), per_worker })
+    }
+
+    /// The addresses listened on, in the order given, with their real ports; none on a Unix socket.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
     /// One set of sockets for each worker.
-    pub(crate) fn into_workers(self) -> Vec<Vec<TcpListener>> {
-        self.per_worker
+    pub(crate) fn into_workers(self) -> (Vec<Vec<Listener>>, Option<SocketFile>) {
+        (self.per_worker, self.file)
     }
 }
 

@@ -1,20 +1,63 @@
 //! Who is at the other end of a client connection.
 
+use std::fmt;
 use std::net::SocketAddr;
+
+use cupo_http::Peer;
+use serde::{Serialize, Serializer};
 
 /// The client's end of the connection that a request came by; in the extensions of every request that the server hands
 /// to its service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerInfo {
-    /// The address and port that the connection comes from: a proxy's if there is one in front.
-    pub addr: SocketAddr,
+    /// The address and port that the connection comes from: a proxy's if there is one in front. `None` on a Unix socket.
+    pub addr: Option<SocketAddr>,
+    /// The client that a trusted proxy named in a PROXY header.
+    pub relayed: Option<SocketAddr>,
 }
 
 impl PeerInfo {
     /// A peer at `addr`.
     #[must_use]
     pub const fn new(addr: SocketAddr) -> Self {
-        Self { addr }
+        Self { addr: Some(addr), relayed: None }
+    }
+
+    /// A process that connects by a Unix socket.
+    #[must_use]
+    pub const fn unix() -> Self {
+        Self { addr: None, relayed: None }
+    }
+
+    /// The same connection, passed on for `client`.
+    #[must_use]
+    pub const fn relaying(self, client: Option<SocketAddr>) -> Self {
+        Self { addr: self.addr, relayed: client }
+    }
+
+    /// Who counts as the other end.
+    #[must_use]
+    pub fn peer(&self) -> Peer {
+        match (self.relayed, self.addr) {
+            (Some(client), _) => Peer::Relayed(client.ip()),
+            (None, Some(addr)) => Peer::Address(addr.ip()),
+            (None, None) => Peer::Unix,
+        }
+    }
+}
+
+impl fmt::Display for PeerInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.relayed.or(self.addr) {
+            Some(address) => address.fmt(f),
+            None => f.write_str("unix"),
+        }
+    }
+}
+
+impl Serialize for PeerInfo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

@@ -2,6 +2,7 @@
 //! connections, so that a request never leaves its thread.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::{Builder, JoinHandle};
@@ -17,6 +18,7 @@ use crate::edge::BoxError;
 use crate::error::Error;
 use crate::listener::Listeners;
 use crate::settings::ServerSettings;
+use crate::unix_socket::SocketFile;
 use crate::worker::Worker;
 
 /// Starts serving on `listeners`, which must have been bound for the settings' number of workers.
@@ -39,8 +41,10 @@ where
 {
     let (settings, make) = (Arc::new(settings), Arc::new(make));
     let (shutdown, signal) = watch::channel(false);
-    let mut running = Running { addresses: listeners.addresses().into(), shutdown, threads: Vec::new() };
-    for (index, listeners) in listeners.into_workers().into_iter().enumerate() {
+    let addresses = listeners.addresses().into();
+    let (workers, file) = listeners.into_workers();
+    let mut running = Running { addresses, file, shutdown, threads: Vec::new() };
+    for (index, listeners) in workers.into_iter().enumerate() {
         let (settings, make, signal) = (Arc::clone(&settings), Arc::clone(&make), signal.clone());
         let (started, ready) = sync_channel(1);
         let thread = Builder::new().name(format!("cupo-worker-{index}")).spawn(move || {
@@ -69,15 +73,23 @@ where
 #[derive(Debug)]
 pub struct Running {
     addresses: Box<[SocketAddr]>,
+    /// Removed with this.
+    file: Option<SocketFile>,
     shutdown: watch::Sender<bool>,
     threads: Vec<JoinHandle<Result<(), Error>>>,
 }
 
 impl Running {
-    /// The addresses listened on.
+    /// The addresses listened on; none on a Unix socket.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The path of the Unix socket listened on.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<&Path> {
+        self.file.as_ref().map(SocketFile::path)
     }
 
     /// A handle that can ask for a graceful shutdown from anywhere.

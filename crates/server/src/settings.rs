@@ -1,18 +1,23 @@
 //! What the operator may set about the listening side.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cupo_http::Identify;
+use cupo_http::{Identify, Peer};
 
 use crate::access_log::AccessLog;
 use crate::health::StoreReporter;
+use crate::proxy_header::ProxyProtocol;
+
+/// Says whether a peer may begin its connections with a PROXY header, and so say who its clients are.
+pub type MayRelay = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
 
 /// Settings of a server: everything about the client side. The upstream side is in
 /// [`ForwardSettings`](crate::ForwardSettings).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ServerSettings {
     /// Worker threads, each with its own sockets and its own upstream connections; the number of cores by default.
@@ -40,6 +45,21 @@ pub struct ServerSettings {
     pub access_log: Option<AccessLog>,
     /// What a gateway knows callers by, such as tokens; nothing by default.
     pub identify: Option<Arc<dyn Identify>>,
+    /// Whether connections begin with a PROXY header; off by default.
+    pub proxy_protocol: ProxyProtocol,
+    /// From whom one is taken where they do: nobody by default. Connections of all others are closed.
+    pub may_relay: MayRelay,
+}
+
+impl fmt::Debug for ServerSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSettings")
+            .field("workers", &self.workers)
+            .field("timeouts", &self.timeouts)
+            .field("limits", &self.limits)
+            .field("proxy_protocol", &self.proxy_protocol)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for ServerSettings {
@@ -57,6 +77,8 @@ impl Default for ServerSettings {
             drain_timeout: Duration::from_secs(30),
             access_log: None,
             identify: None,
+            proxy_protocol: ProxyProtocol::Off,
+            may_relay: Arc::new(|_| false),
         }
     }
 }

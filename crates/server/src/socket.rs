@@ -9,19 +9,19 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::activity::Activity;
+use crate::stream::ClientStream;
 
 /// Parts up to this size together are copied into one buffer: the kernel takes one faster than several.
 const JOIN: usize = 4 * 1024;
 
-/// A TCP stream, with the bytes that were read ahead to tell HTTP/2 from HTTP/1.
+/// A client's stream, with the bytes that were read ahead to tell HTTP/2 from HTTP/1.
 #[derive(Debug)]
 pub(crate) struct Socket {
     /// Gone only while dropping.
-    stream: Option<TcpStream>,
+    stream: Option<ClientStream>,
     ahead: BytesMut,
     /// Small parts on their way to becoming one.
     joined: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Socket {
 }
 
 /// Where a [`Socket`] that closed its side leaves its stream, for [`linger`].
-pub(crate) type Left = Arc<Mutex<Option<TcpStream>>>;
+pub(crate) type Left = Arc<Mutex<Option<ClientStream>>>;
 
 /// How long to wait for more of what a client still sends after its last response, and how long in all.
 const LINGER: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ const LINGER_ALL: Duration = Duration::from_secs(10);
 
 /// Reads and forgets what the client is still sending, until it stops. To close a socket with bytes unread resets the
 /// connection, and a reset makes the client's kernel throw away the response that refused those bytes.
-pub(crate) async fn linger(mut stream: TcpStream) {
+pub(crate) async fn linger(mut stream: ClientStream) {
     let drained = async {
         let mut bytes = vec![0; 16 * 1024];
         while let Ok(Ok(read)) = timeout(LINGER, stream.read(&mut bytes)).await {
@@ -65,13 +65,18 @@ impl Drop for Socket {
 }
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>, left: Left) -> Self {
+    pub(crate) fn new(stream: ClientStream, activity: Arc<Activity>, left: Left) -> Self {
         Self { stream: Some(stream), shut: false, left, ahead: BytesMut::new(), joined: Vec::new(), activity }
     }
 
     /// The bytes that were read ahead, to look at; reads give them out again.
     pub(crate) fn ahead(&self) -> &[u8] {
         &self.ahead
+    }
+
+    /// Forgets the first `length` of the bytes that were read ahead.
+    pub(crate) fn consume(&mut self, length: usize) {
+        self.ahead.advance(length.min(self.ahead.len()));
     }
 
     /// Reads more bytes ahead; zero at the end of the stream.
@@ -152,7 +157,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // TCP has nothing to flush.
+        // Sockets have nothing to flush.
         Poll::Ready(Ok(()))
     }
 

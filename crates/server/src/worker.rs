@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io;
-use std::net::TcpListener as StdListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +10,16 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::connection::{self, Protocols};
 use crate::edge::BoxError;
-use crate::listener;
+use crate::listener::{self, Listener};
+use crate::peer::PeerInfo;
 use crate::settings::ServerSettings;
+use crate::stream::ClientStream;
 use crate::timers::Timers;
 
 /// How long accepting pauses when the process has no file descriptor left.
@@ -90,7 +91,7 @@ impl Worker {
     /// left then, and every tunnel, ends with the runtime.
     pub(crate) async fn run<S, B>(
         self,
-        listeners: Vec<StdListener>,
+        listeners: Vec<Listener>,
         service: S,
         mut shutdown: watch::Receiver<bool>,
     ) -> io::Result<()>
@@ -104,7 +105,7 @@ impl Worker {
         let protocols = Protocols::new(self.settings());
         let mut accepting = Vec::with_capacity(listeners.len());
         for listener in listeners {
-            let listener = TcpListener::from_std(listener)?;
+            let listener = Accepting::new(listener)?;
             let (worker, service, protocols) = (self.clone(), service.clone(), protocols.clone());
             let stop = shutdown.clone();
             accepting.push(tokio::task::spawn_local(worker.accept(listener, service, protocols, stop)));
@@ -133,7 +134,7 @@ impl Worker {
 
     async fn accept<S, B>(
         self,
-        listener: TcpListener,
+        listener: Accepting,
         service: S,
         protocols: Protocols,
         mut shutdown: watch::Receiver<bool>,
@@ -152,12 +153,11 @@ impl Worker {
             tokio::select! {
                 biased;
                 accepted = self.next(&listener) => match accepted {
-                    Ok((stream, addr)) => {
-                        listener::tune(&stream);
+                    Ok((stream, peer)) => {
                         let guard = Connected::new(self.clone());
                         let (service, worker, protocols) = (service.clone(), self.clone(), protocols.clone());
                         drop(tokio::task::spawn_local(async move {
-                            connection::serve(stream, addr, service, worker, protocols).await;
+                            connection::serve(stream, peer, service, worker, protocols).await;
                             drop(guard);
                         }));
                     }
@@ -170,7 +170,7 @@ impl Worker {
     }
 
     /// The next connection, as soon as there is room for one.
-    async fn next(&self, listener: &TcpListener) -> io::Result<(TcpStream, std::net::SocketAddr)> {
+    async fn next(&self, listener: &Accepting) -> io::Result<(ClientStream, PeerInfo)> {
         while self.connections() >= self.settings().max_connections {
             self.0.ended.notified().await;
         }
@@ -183,6 +183,35 @@ impl Worker {
         if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
             tracing::warn!(%error, "cannot accept connections");
             sleep(ACCEPT_PAUSE).await;
+        }
+    }
+}
+
+/// A listening socket on its worker.
+enum Accepting {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Accepting {
+    fn new(listener: Listener) -> io::Result<Self> {
+        Ok(match listener {
+            Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
+            Listener::Unix(listener) => Self::Unix(UnixListener::from_std(listener)?),
+        })
+    }
+
+    async fn accept(&self) -> io::Result<(ClientStream, PeerInfo)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, addr) = listener.accept().await?;
+                listener::tune(&stream);
+                Ok((ClientStream::Tcp(stream), PeerInfo::new(addr)))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((ClientStream::Unix(stream), PeerInfo::unix()))
+            }
         }
     }
 }

@@ -41,6 +41,9 @@ where
     let uncounted = layer.presentation.is_uncounted(&head.method, &head.headers);
     let attributes = RequestAttributes::new(&head, peer, policy.trust());
     let attributes = attributes.identified(&identity).uncounted(uncounted);
+    if let Some(inspect) = layer.inspect {
+        inspect(&attributes);
+    }
     if status::is_asked(&layer, &head) {
         let response = status::answer(&layer, &head, &attributes).await;
         return (head, Next::Refuse(Box::new(response)));

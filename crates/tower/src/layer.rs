@@ -1,11 +1,10 @@
 //! The layer.
 
 use core::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use cupo_core::{Engine, SystemClock, Unobserved, normalise};
-use cupo_http::{Dialects, Identify, Presentation};
+use cupo_http::{Identify, Peer, Presentation, RequestAttributes};
 use http::Extensions;
 use tower_layer::Layer;
 
@@ -19,7 +18,11 @@ pub struct CupoLayer<S, C = SystemClock, O = Unobserved> {
     pub(crate) find_peer: FindPeer,
     pub(crate) status_path: Option<Arc<str>>,
     pub(crate) identify: Option<Arc<dyn Identify>>,
+    pub(crate) inspect: Option<Inspect>,
 }
+
+/// What looks at requests before they are decided.
+pub(crate) type Inspect = fn(&RequestAttributes<'_>);
 
 impl<S, C, O> CupoLayer<S, C, O> {
     /// A layer that asks `engine`.
@@ -31,6 +34,7 @@ impl<S, C, O> CupoLayer<S, C, O> {
             find_peer: peer::find,
             status_path: None,
             identify: None,
+            inspect: None,
         }
     }
 
@@ -62,13 +66,21 @@ impl<S, C, O> CupoLayer<S, C, O> {
         self
     }
 
-    /// Finds the peer's address in the request's extensions by this function instead of by [`PeerAddr`](crate::PeerAddr).
+    /// Finds the peer in the request's extensions by this function instead of by [`PeerAddr`](crate::PeerAddr).
     ///
     /// It has to be the address of the connection: what a header says is for the policy's
     /// [`Trust`](cupo_core::Trust) to judge.
     #[must_use]
-    pub fn peer_by(mut self, find: fn(&Extensions) -> Option<IpAddr>) -> Self {
+    pub fn peer_by(mut self, find: fn(&Extensions) -> Peer) -> Self {
         self.find_peer = find;
+        self
+    }
+
+    /// Shows every request to this function before it is decided: to log what is doubtful about who asks, of which
+    /// [`RequestAttributes::diagnostics`] tells.
+    #[must_use]
+    pub fn inspect_by(mut self, inspect: fn(&RequestAttributes<'_>)) -> Self {
+        self.inspect = Some(inspect);
         self
     }
 }
@@ -81,6 +93,7 @@ impl<S, C, O> Clone for CupoLayer<S, C, O> {
             find_peer: self.find_peer,
             status_path: self.status_path.clone(),
             identify: self.identify.clone(),
+            inspect: self.inspect,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use axum::routing::get as route;
 use axum::{Extension, Router};
 use bytes::Bytes;
 use cupo_core::{Clock, KeySpec, OnStoreError, RuleSource, Trust};
-use cupo_http::{Advice, Dialect, Dialects};
+use cupo_http::{Advice, Dialect, Dialects, Peer};
 use cupo_tower::{CupoLayer, PeerAddr};
 use http::{Extensions, Request, StatusCode};
 use http_body_util::Empty;
@@ -26,8 +26,8 @@ use tokio::task::JoinSet;
 use tower_layer::Layer;
 use tower_service::Service;
 
-fn connected(extensions: &Extensions) -> Option<IpAddr> {
-    extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())
+fn connected(extensions: &Extensions) -> Peer {
+    extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip()).into()
 }
 
 fn app(engine: &Arc<TestEngine>) -> Router {
@@ -162,7 +162,7 @@ async fn only_a_trusted_peer_speaks_for_others() {
     assert_eq!(ask_as(stranger, "203.0.113.1").await, StatusCode::OK);
     assert_eq!(ask_as(stranger, "203.0.113.2").await, StatusCode::TOO_MANY_REQUESTS);
 
-    let trust = Trust { proxies: vec!["127.0.0.0/8".parse().unwrap()], ..Trust::default() };
+    let trust = Trust { proxies: vec!["127.0.0.0/8".parse().unwrap()].into(), ..Trust::default() };
     let trusted = serve(app(&trusting(trust, vec![per_client("burst", 1)]))).await;
     assert_eq!(ask_as(trusted, "203.0.113.1").await, StatusCode::OK);
     assert_eq!(ask_as(trusted, "203.0.113.2").await, StatusCode::OK);

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cupo_config::{GatewaySource, StoreSource, UpstreamSource};
+use cupo_config::{GatewaySource, ListenSource, StoreSource, UpstreamSource};
 use cupo_core::{Clock, Engine, OnStoreError, Policy, SystemClock};
 use cupo_http::Presentation;
 use cupo_server::{AccessLog, Demo, Listeners, Running, StoreReporter, Upstream, start_gateway};
@@ -33,7 +33,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let runtime = store::runtime().map_err(Failure::Runtime)?;
     let mut plan = Plan::from(args, &runtime)?;
     let (upstream, demo) = plan.upstream()?;
-    let listen = args.listen.or(plan.gateway.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080)));
+    let listen = args.listen.clone().or_else(|| plan.gateway.listen.clone());
+    let mode = plan.gateway.socket_mode.unwrap_or(settings::SOCKET_MODE);
 
     let mut server = settings::server(&plan.gateway);
     let mut tokens = plan.tokens.take();
@@ -60,7 +61,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         engine = engine.with_fallback(local);
     }
     let engine = Arc::new(engine);
-    let listeners = Listeners::bind(&[listen], server.workers)?;
+    let listeners = match listen {
+        Some(ListenSource::Unix(path)) => Listeners::bind_unix(&path, mode, server.workers)?,
+        Some(ListenSource::Tcp(address)) => Listeners::bind(&[address], server.workers)?,
+        _ => Listeners::bind(&[SocketAddr::from(([127, 0, 0, 1], 8080))], server.workers)?,
+    };
     // Before anybody can know that we are here, and stop us.
     let mut signals = Signals::catch(callers.is_some()).map_err(Failure::Runtime)?;
     let running = start_gateway(server, listeners, forward, plan.presentation, Arc::clone(&engine))?;
@@ -156,6 +161,9 @@ impl Plan {
 fn announce(running: &Running, demo: Option<&Demo>, out: &mut impl Write) -> io::Result<()> {
     for address in running.addresses() {
         writeln!(out, "cupo listens on http://{address}")?;
+    }
+    if let Some(path) = running.socket_path() {
+        writeln!(out, "cupo listens on unix:{}", path.display())?;
     }
     if let (Some(demo), Some(address)) = (demo, running.addresses().first()) {
         writeln!(out, "before the demo upstream on http://{}", demo.address())?;

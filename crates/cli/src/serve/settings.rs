@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use cupo_config::{GatewaySource, OwnPath, UpstreamProtocol as Said};
-use cupo_server::{ForwardSettings, ServerSettings, Upstream, UpstreamProtocol};
+use cupo_config::{GatewaySource, OwnPath, ProxyProtocol as Relays, UpstreamProtocol as Said};
+use cupo_server::{ForwardSettings, ProxyProtocol, ServerSettings, Upstream, UpstreamProtocol};
 
 /// The listening side.
 pub(super) fn server(source: &GatewaySource) -> ServerSettings {
@@ -20,6 +20,12 @@ pub(super) fn server(source: &GatewaySource) -> ServerSettings {
         Some(OwnPath::At(path)) => settings.status_path = Some(Cow::Owned(path.clone())),
         Some(_) => settings.status_path = None,
     }
+    settings.proxy_protocol = match source.proxy_protocol {
+        Some(Relays::V1) => ProxyProtocol::V1,
+        Some(Relays::V2) => ProxyProtocol::V2,
+        Some(Relays::Any) => ProxyProtocol::Any,
+        _ => ProxyProtocol::Off,
+    };
     let timeouts = &source.timeouts;
     set(&mut settings.timeouts.request_head, timeouts.request_header);
     set(&mut settings.timeouts.keep_alive, timeouts.keep_alive);
@@ -55,6 +61,9 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Counters at rest are swept from memory at every so many looks.
 pub(super) const SWEEP_EVERY: u32 = 5;
+
+/// The permissions of a Unix socket's file: who is in its group may connect.
+pub(super) const SOCKET_MODE: u32 = 0o660;
 
 fn set<T>(field: &mut T, said: Option<T>) {
     if let Some(said) = said {

@@ -79,8 +79,17 @@ impl Gateway {
     }
 
     /// The same by a command that has its environment.
-    pub(crate) fn start_as(mut command: Command, options: &[&str]) -> Self {
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
+    pub(crate) fn start_as(command: Command, options: &[&str]) -> Self {
+        Self::run(command, "127.0.0.1:0", options)
+    }
+
+    /// Starts `cupo serve` with these options on an address or on a Unix socket, and waits until it listens.
+    pub(crate) fn listening(on: &str, options: &[&str]) -> Self {
+        Self::run(cupo(), on, options)
+    }
+
+    fn run(mut command: Command, on: &str, options: &[&str]) -> Self {
+        command.args(["serve", "--listen", on]).args(options);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines_in) = channel();
@@ -88,9 +97,10 @@ impl Gateway {
         lines(Stream::Err, child.stderr.take().unwrap(), sender);
         let unknown = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut gateway = Self { child, address: unknown, lines: lines_in, said: Vec::new() };
-        let line = gateway.line(|line| line.contains("listens on http://"));
-        let (_, address) = line.split_once("http://").unwrap();
-        gateway.address = address.parse().unwrap();
+        let line = gateway.line(|line| line.contains("listens on "));
+        if let Some((_, address)) = line.split_once("http://") {
+            gateway.address = address.parse().unwrap();
+        }
         gateway
     }
 

@@ -1,30 +1,45 @@
 //! Addresses, networks and upstreams.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 
-use ipnet::IpNet;
+use cupo_core::canonical_address;
+use ipnet::{IpNet, Ipv4Net};
 
 use super::value::Value;
 use crate::problem::Problem;
-use crate::source::UpstreamSource;
+use crate::source::{ListenSource, UpstreamSource};
 
-pub(super) fn listen(value: &Value<'_>) -> Option<SocketAddr> {
-    let text = value.text()?;
-    text.parse().ok().or_else(|| value.fault(Problem::Listen(text.into())))
+pub(super) fn listen(value: &Value<'_>) -> Option<ListenSource> {
+    value.text()?.parse().map_or_else(|problem| value.fault(problem), Some)
 }
 
-/// A network, or an address as a network of its own.
+/// The permission bits of a socket's file, three octal digits.
+pub(super) fn socket_mode(value: &Value<'_>) -> Option<u32> {
+    let text = value.text()?;
+    let digits = text.strip_prefix('0').filter(|rest| rest.len() == 3).unwrap_or(text);
+    let octal = digits.len() == 3 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    let mode = if octal { u32::from_str_radix(digits, 8).ok() } else { None };
+    mode.or_else(|| value.fault(Problem::SocketMode(text.into())))
+}
+
+/// A network, or an address as a network of its own. IPv4 in the clothes of IPv6 is what requests are compared as: IPv4.
 pub(super) fn network(value: &Value<'_>) -> Option<IpNet> {
     let text = value.text()?;
     if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(address.into());
+        return Some(canonical_address(address).into());
     }
     let Ok(network) = text.parse::<IpNet>() else { return value.fault(Problem::Network(text.into())) };
     if network.trunc() == network {
-        Some(network)
+        Some(unmapped(network))
     } else {
         value.fault(Problem::HostBits { text: text.into(), network })
     }
+}
+
+fn unmapped(network: IpNet) -> IpNet {
+    let IpNet::V6(v6) = network else { return network };
+    let inside = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96));
+    inside.and_then(|(address, bits)| Ipv4Net::new(address, bits).ok()).map_or(network, IpNet::V4)
 }
 
 pub(super) fn upstream(value: &Value<'_>) -> Option<UpstreamSource> {

@@ -6,7 +6,7 @@ use super::address;
 use super::scalar::MAX;
 use super::value::{Map, Value};
 use crate::problem::Problem;
-use crate::source::{GatewaySource, LimitsSource, OwnPath, TimeoutsSource, UpstreamProtocol};
+use crate::source::{GatewaySource, LimitsSource, OwnPath, ProxyProtocol, TimeoutsSource, UpstreamProtocol};
 
 /// More worker threads than this are a slip of the pen.
 const MAX_WORKERS: u64 = 1024;
@@ -16,6 +16,10 @@ pub(super) fn gateway(map: &Map<'_>) -> GatewaySource {
     let workers = map.get("workers").and_then(|value| value.integer(1, MAX_WORKERS));
     GatewaySource {
         listen: map.get("listen").and_then(|value| address::listen(&value)),
+        socket_mode: map.get("socket_mode").and_then(|value| address::socket_mode(&value)),
+        proxy_protocol: map.get("proxy_protocol").and_then(|value| {
+            value.word("a version of the PROXY protocol", &ProxyProtocol::ALL, ProxyProtocol::name)
+        }),
         upstream: map.get("upstream").and_then(|value| address::upstream(&value)),
         upstream_protocol: map
             .get("upstream_protocol")

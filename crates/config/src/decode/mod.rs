@@ -16,9 +16,10 @@ mod scalar;
 mod secret;
 mod status;
 mod store;
+mod trust;
 mod value;
 
-use cupo_core::{ExemptionSource, ExemptionsSource, Kind, LimitSource, PolicySource, RuleSource, Trust};
+use cupo_core::{ExemptionSource, ExemptionsSource, Kind, LimitSource, PolicySource, RuleSource};
 
 use crate::fault::Faults;
 use crate::jwt_source::JwtSource;
@@ -53,6 +54,8 @@ const MAX_REPLICAS: u64 = 100_000;
 
 const FIELDS: &[&str] = &[
     "listen",
+    "socket_mode",
+    "proxy_protocol",
     "upstream",
     "upstream_protocol",
     "health_path",
@@ -63,6 +66,7 @@ const FIELDS: &[&str] = &[
     "limits",
     "store",
     "trusted_proxies",
+    "client_address_header",
     "ipv6_prefix",
     "api_key_header",
     "user_header",
@@ -85,7 +89,7 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     let status = map.get("status").and_then(|value| status::status(&value)).unwrap_or_default();
     gateway.status_path = status.path;
     let store = map.get("store").and_then(|value| store::store(&value)).unwrap_or_default();
-    let trust = trust(&map);
+    let trust = trust::trust(&map, &gateway);
     let replicas = map.get("replicas").and_then(|value| value.integer(1, MAX_REPLICAS));
     let replicas = replicas.and_then(|replicas| u32::try_from(replicas).ok()).unwrap_or(1);
     let rules = map.need("rules", "rules: [{ name: all, key: ip, limit: 100/minute }]");
@@ -149,24 +153,4 @@ fn without_claims(rules: Option<&Value<'_>>) {
             key.fault::<()>(Problem::ClaimWithoutTokens);
         }
     }
-}
-
-/// What is wrong is left at its default, which has no faults of its own.
-fn trust(map: &Map<'_>) -> Trust {
-    let mut trust = Trust::default();
-    if let Some(proxies) = map.get("trusted_proxies").and_then(|value| value.list()) {
-        trust.proxies = proxies.iter().filter_map(address::network).collect();
-    }
-    if let Some(bits) = map.get("ipv6_prefix").and_then(|value| value.integer(1, 128)) {
-        trust.ipv6_prefix = u8::try_from(bits).unwrap_or(trust.ipv6_prefix);
-    }
-    // Header names are the same in any case, and core knows them in lower case.
-    let header = |name| map.get(name).and_then(|value| value.text().map(str::to_ascii_lowercase));
-    if let Some(name) = header("api_key_header") {
-        trust.api_key_header = name;
-    }
-    if let Some(name) = header("user_header") {
-        trust.user_header = name;
-    }
-    trust
 }

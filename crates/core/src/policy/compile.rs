@@ -98,9 +98,13 @@ fn check_trust(trust: &Trust, errors: &mut Errors) {
     if !(1..=128).contains(&trust.ipv6_prefix) {
         errors.add("ipv6_prefix", Problem::Ipv6Prefix(trust.ipv6_prefix));
     }
-    for (path, name) in [("api_key_header", &trust.api_key_header), ("user_header", &trust.user_header)] {
+    for (path, name) in [
+        ("api_key_header", trust.api_key_header.as_str()),
+        ("user_header", &trust.user_header),
+        ("client_address_header", trust.client_address_header.name()),
+    ] {
         if !is_header_name(name) {
-            errors.add(path, Problem::HeaderName(name.clone()));
+            errors.add(path, Problem::HeaderName(name.to_owned()));
         }
     }
 }

@@ -16,6 +16,7 @@ mod request;
 mod route;
 mod source;
 mod standing;
+mod trust;
 
 pub use action::{Action, OnMissing, OnStoreError};
 pub(crate) use check::{Prepared, ShadowItems};
@@ -24,8 +25,9 @@ pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
 pub use match_source::{HeaderSource, HeaderTest, MatchSource};
 pub use plans::{CallerSource, LimitSource, PlanFrom, PlansSource, TierSource, Who};
 pub(crate) use route::Route;
-pub use source::{PolicySource, RuleSource, STATUS_RULE, Trust};
+pub use source::{PolicySource, RuleSource, STATUS_RULE};
 pub(crate) use standing::Applicable;
+pub use trust::{ClientAddressHeader, Proxies, Trust};
 
 use std::sync::Arc;
 

@@ -1,11 +1,10 @@
 //! A policy as plain values, before it is compiled: what a configuration file or a program builds.
 
-use ipnet::IpNet;
-
 use super::action::{Action, OnMissing, OnStoreError};
 use super::exemption::ExemptionsSource;
 use super::match_source::MatchSource;
 use super::plans::{CallerSource, LimitSource, PlansSource};
+use super::trust::Trust;
 use crate::key::{KeySecret, KeySpec};
 use crate::limit::Limit;
 
@@ -47,31 +46,6 @@ impl Default for PolicySource {
             plans: PlansSource::default(),
             callers: Vec::new(),
             rules: Vec::new(),
-        }
-    }
-}
-
-/// Whom to believe, and where identity is read. No default believes the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trust {
-    /// Networks of proxies whose word on the client's address and user counts.
-    pub proxies: Vec<IpNet>,
-    /// IPv6 addresses are one client per prefix of this many bits, 1 to 128; 64 unless said otherwise.
-    pub ipv6_prefix: u8,
-    /// The header that carries the API key, in lower case; `x-api-key` unless said otherwise.
-    pub api_key_header: String,
-    /// The header in which trusted proxies say who the user is, in lower case; `x-user` unless said otherwise. From anybody
-    /// else it does not count.
-    pub user_header: String,
-}
-
-impl Default for Trust {
-    fn default() -> Self {
-        Self {
-            proxies: Vec::new(),
-            ipv6_prefix: 64,
-            api_key_header: "x-api-key".to_owned(),
-            user_header: "x-user".to_owned(),
         }
     }
 }

@@ -88,7 +88,7 @@ where
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let guard = self.activity.request();
         let log = self.worker.settings().access_log.as_ref();
-        let log = log.map(|log| log.entry(self.peer.addr, request.method(), request.uri()));
+        let log = log.map(|log| log.entry(self.peer, request.method(), request.uri()));
         // A connection whose first request came this late has not been told to finish; see `connection`.
         let close = self.worker.drain_since().is_some() && request.version() != Version::HTTP_2;
         let state = if let Some(response) = self.answer(&request) {

@@ -9,6 +9,8 @@ use crate::problem::Problem;
 pub(super) enum Failure {
     /// `CONNECT` asks for a forward proxy.
     Connect,
+    /// The target is none of a gateway's.
+    Target,
     /// No `Host`, or several.
     Host,
     /// A transfer coding other than `chunked`.
@@ -41,6 +43,12 @@ impl Failure {
                 "connect-not-supported",
                 "CONNECT is not supported",
                 "This server is a gateway and opens no tunnels. Send the request to the target itself.",
+            ),
+            Self::Target => (
+                StatusCode::BAD_REQUEST,
+                "bad-target",
+                "The request target is not understood",
+                "A target is a path that begins with `/`, or a URL; `*` goes with OPTIONS only. Send one of these.",
             ),
             Self::Host => (
                 StatusCode::BAD_REQUEST,

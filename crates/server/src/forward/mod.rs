@@ -77,6 +77,7 @@ impl Forwarder {
         let upgrade = asks_upgrade(&mut request, empty);
         let (mut parts, body) = request.into_parts();
         request::check(&parts)?;
+        let trusted = request::is_trusted(&mut parts, &shared.settings);
         let max = shared.settings.max_body_bytes.unwrap_or(u64::MAX);
         let framing = match body.size_hint().exact() {
             _ if empty => Framing::Empty,
@@ -85,13 +86,13 @@ impl Forwarder {
             None => Framing::Chunked,
         };
         if upgrade.is_none() && speaks_http2(shared.settings.upstream_protocol, &parts) {
-            request::rewrite(&mut parts, &shared.settings);
+            request::rewrite(&mut parts, trusted, &shared.settings);
             let request = Request::from_parts(parts, body);
             return Ok(State::Http2(Box::pin(http2::forward(Rc::clone(shared), request))));
         }
         let mut link = shared.pool.take();
         let protocol = upgrade.as_ref().map(|(protocol, _)| protocol);
-        request::write_head(&mut link.output, &parts, framing, protocol, &shared.settings);
+        request::write_head(&mut link.output, &parts, framing, protocol, trusted, &shared.settings);
         let expects = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"100-continue");
         let held = parts.headers.get(header::EXPECT).is_some_and(expects);
         let send = Send::new(body, framing, held, max);

@@ -1,5 +1,6 @@
 //! A request's head on its way to the upstream, as HTTP/1.1 bytes or as HTTP/2 fields.
 
+use cupo_http::Peer;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -29,6 +30,9 @@ pub(super) fn check(parts: &Parts) -> Result<(), Failure> {
     if parts.method == Method::CONNECT {
         return Err(Failure::Connect);
     }
+    if !is_target(parts) {
+        return Err(Failure::Target);
+    }
     let mut hosts = parts.headers.get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     let missing = first.is_none() && parts.uri.authority().is_none() && parts.version != Version::HTTP_10;
@@ -44,17 +48,32 @@ pub(super) fn check(parts: &Parts) -> Result<(), Failure> {
     }
 }
 
+/// Whether the target has one of the forms that a gateway is asked with (RFC 9112, section 3.2): a path, a URL, or `*` with `OPTIONS`. What
+/// has an authority and no scheme is for `CONNECT`.
+fn is_target(parts: &Parts) -> bool {
+    let uri = &parts.uri;
+    (uri.scheme().is_some() || uri.authority().is_none())
+        && (uri.path() != "*" || parts.method == Method::OPTIONS)
+}
+
 /// The host that a request is for: of an absolute target, else the `Host` field.
 fn host(parts: &Parts) -> Option<&[u8]> {
     let authority = parts.uri.authority().map(|authority| authority.as_str().as_bytes());
     authority.or_else(|| parts.headers.get(header::HOST).map(HeaderValue::as_bytes))
 }
 
-/// The peer, the host, and whether the request's own word counts.
-fn origin<'a>(parts: &'a Parts, settings: &ForwardSettings) -> Origin<'a> {
-    let peer = parts.extensions.get::<PeerInfo>().map(|peer| peer.addr.ip());
-    let trusted = peer.is_some_and(|peer| (settings.trusted)(peer));
-    Origin { peer, host: host(parts), vouched: trusted.then_some(&parts.headers) }
+fn peer(parts: &Parts) -> Peer {
+    parts.extensions.get::<PeerInfo>().map_or(Peer::Unknown, PeerInfo::peer)
+}
+
+/// Whether the request's own word about its client counts; what may not be said is removed.
+pub(super) fn is_trusted(parts: &mut Parts, settings: &ForwardSettings) -> bool {
+    (settings.trusted)(peer(parts), &mut parts.headers)
+}
+
+/// The peer, the host, and the request's own word if that counts.
+fn origin(parts: &Parts, trusted: bool) -> Origin<'_> {
+    Origin { peer: peer(parts).address(), host: host(parts), vouched: trusted.then_some(&parts.headers) }
 }
 
 /// The protocol that a request asks to switch to, if this proxy passes that on: one token, on a `GET` without a body.
@@ -103,19 +122,38 @@ pub(super) fn write_head(
     parts: &Parts,
     framing: Framing,
     upgrade: Option<&HeaderValue>,
+    trusted: bool,
     settings: &ForwardSettings,
 ) {
-    let origin = origin(parts, settings);
+    let origin = origin(parts, trusted);
     out.extend_from_slice(parts.method.as_str().as_bytes());
     out.push(b' ');
-    out.extend_from_slice(target(&parts.uri).as_bytes());
+    let target = target(&parts.uri);
+    // A URL without a path may have a query (`http://a?b`).
+    if !target.starts_with(['/', '*']) {
+        out.push(b'/');
+    }
+    out.extend_from_slice(target.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
     let mut lines = Lines(out);
     // An absent Host (HTTP/1.0) is an empty one: HTTP/1.1 must have the field.
     lines.line(&header::HOST, origin.host.unwrap_or_default());
     let nominated = nominated(&parts.headers);
+    // HTTP/2 clients send each cookie in a field of its own; HTTP/1 has one field for all (RFC 9113, section 8.2.3).
+    let crumbs = parts.version == Version::HTTP_2 && parts.headers.contains_key(header::COOKIE);
+    if crumbs {
+        lines.field(&header::COOKIE, |out| {
+            for (index, crumb) in parts.headers.get_all(header::COOKIE).iter().enumerate() {
+                if index > 0 {
+                    out.extend_from_slice(b"; ");
+                }
+                out.extend_from_slice(crumb.as_bytes());
+            }
+        });
+    }
     for (name, value) in &parts.headers {
         let replaced = matches!(*name, header::HOST | header::CONTENT_LENGTH | header::VIA)
+            || (crumbs && *name == header::COOKIE)
             || hop_by_hop(name)
             || origin.replaces(name)
             || nominated.iter().any(|nominated| nominated.eq_ignore_ascii_case(name.as_str().as_bytes()));
@@ -156,6 +194,15 @@ fn target(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", PathAndQuery::as_str)
 }
 
+/// The same as one piece.
+fn rooted(uri: &Uri) -> PathAndQuery {
+    let path = match uri.path_and_query() {
+        Some(path) if path.as_str().starts_with('?') => PathAndQuery::try_from(format!("/{path}")).ok(),
+        path => path.cloned(),
+    };
+    path.unwrap_or_else(|| PathAndQuery::from_static("/"))
+}
+
 /// The decimal digits of `number`, without allocating.
 pub(super) fn itoa(number: u64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut rest = number;
@@ -187,12 +234,12 @@ impl Sink for Map {
 }
 
 /// Turns the head of a checked request into one for HTTP/2, in place.
-pub(super) fn rewrite(parts: &mut Parts, settings: &ForwardSettings) {
+pub(super) fn rewrite(parts: &mut Parts, trusted: bool, settings: &ForwardSettings) {
     let mut fields = Map(HeaderMap::new());
-    let origin = origin(parts, settings);
+    let origin = origin(parts, trusted);
     origin.write(&mut fields);
     let host = host(parts).and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
-    let path = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let path = rooted(&parts.uri);
     // A host that is no authority stays out; the upstream then sees a request without one.
     let uri = Uri::builder().scheme("http").authority(host).path_and_query(path.clone()).build();
     let uri = uri.unwrap_or_else(|_| Uri::from(path));

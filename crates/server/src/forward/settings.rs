@@ -1,18 +1,19 @@
 //! What the operator may set about the upstream side.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Uri;
+use cupo_http::Peer;
 use http::uri::Scheme;
+use http::{HeaderMap, Uri};
 
 use crate::error::Error;
 
-/// Says whether the proxy at an address may speak for its clients.
-pub type Trust = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
+/// Says whether a peer may speak for its clients. May remove from its request what it may not say, besides `Forwarded`,
+/// `X-Forwarded-*` and `X-Real-IP`, which are dealt with.
+pub type Trust = Arc<dyn Fn(Peer, &mut HeaderMap) -> bool + Send + Sync>;
 
 /// Settings of a [`Forwarder`](crate::Forwarder).
 #[derive(Clone)]
@@ -47,7 +48,7 @@ impl ForwardSettings {
             max_body_bytes: None,
             max_response_head_bytes: 64 * 1024,
             max_idle_connections: 256,
-            trusted: Arc::new(|_| false),
+            trusted: Arc::new(|_, _| false),
             via: Some("cupo".into()),
         }
     }

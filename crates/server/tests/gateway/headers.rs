@@ -79,7 +79,9 @@ async fn a_stranger_cannot_say_who_it_is() {
 #[tokio::test]
 async fn a_trusted_proxy_is_appended_to() {
     bounded(async {
-        let trusted = Arc::new(|ip: std::net::IpAddr| ip.is_loopback());
+        let trusted = Arc::new(|peer: cupo_http::Peer, _: &mut http::HeaderMap| {
+            peer.address().is_some_and(|address| address.is_loopback())
+        });
         let (_running, address) = proxy_with(mirror().await, |_, forward| forward.trusted = trusted);
         let response = raw(address, SPOOF).await;
         assert_eq!(fields(&response, "x-forwarded-for"), ["203.0.113.9, 198.51.100.7, 127.0.0.1"]);

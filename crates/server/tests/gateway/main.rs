@@ -10,4 +10,5 @@ mod http2;
 mod limits;
 mod smuggling;
 mod streaming;
+mod targets;
 mod upgrade;

@@ -18,19 +18,22 @@ pub(super) fn write(tag: u8, client: Option<IpAddr>, ipv6_prefix: u8, key: &mut 
     }
 }
 
-/// The address that `address` stands for: IPv4-mapped (`::ffff:0:0/96`) and NAT64 (`64:ff9b::/96`, RFC 6052) addresses are
-/// unwrapped before anything is masked, or all of IPv4 would share one key.
+/// The address that `address` stands for: IPv4-mapped (`::ffff:0:0/96`) and NAT64 addresses are unwrapped before anything is
+/// masked, or all of IPv4 would share one key. NAT64 has the prefix `64:ff9b::/96` (RFC 6052), or one of 96 bits that a network
+/// chose inside `64:ff9b:1::/48` (RFC 8215). Shorter prefixes in there, which put the IPv4 address elsewhere, are told by the zeros
+/// at their end, and left as they are.
 #[must_use]
 pub fn canonical_address(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let [a, b, c, d, e, f, high, low] = v6.segments();
-    match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => {
-            let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-            IpAddr::V4(Ipv4Addr::new(a, b, c, d))
-        }
-        _ => address,
-    }
+    let ([first, second], [third, fourth]) = (high.to_be_bytes(), low.to_be_bytes());
+    let inside = match [a, b, c, d, e, f] {
+        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => true,
+        // Bits 64 to 71 are zero in every embedding.
+        [0x64, 0xff9b, 1, _, e, _] => e.to_be_bytes().first() == Some(&0) && (second, low) != (0, 0),
+        _ => false,
+    };
+    if inside { IpAddr::V4(Ipv4Addr::new(first, second, third, fourth)) } else { address }
 }
 
 fn network(address: Ipv6Addr, prefix: u8) -> Ipv6Addr {
@@ -52,11 +55,18 @@ mod tests {
 
     #[test]
     fn ipv4_in_ipv6_clothes_is_ipv4() {
-        for clothes in ["::ffff:192.0.2.1", "64:ff9b::192.0.2.1"] {
+        for clothes in
+            ["::ffff:192.0.2.1", "64:ff9b::192.0.2.1", "64:ff9b:1::192.0.2.1", "64:ff9b:1:fffe::192.0.2.1"]
+        {
             assert_eq!(key(clothes, 64), key("192.0.2.1", 64));
             assert_ne!(key(clothes, 64), key("192.0.2.2", 64));
         }
         assert_ne!(key("::192.0.2.1", 128), key("192.0.2.1", 128));
+        // 192.0.2.33 with prefixes of 48, 56 and 64 bits: not unwrapped, and no two clients in one key.
+        for shorter in ["64:ff9b:1:c000:2:2100::", "64:ff9b:1:c0:0:221::", "64:ff9b:1:0:c0:2:2100:0"] {
+            assert_eq!(super::canonical_address(shorter.parse().unwrap()).to_string(), shorter);
+        }
+        assert!(super::canonical_address("64:ff9b:2::192.0.2.1".parse().unwrap()).is_ipv6());
     }
 
     #[test]
