@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use cupo_core::{Engine, SystemClock, Unobserved, normalise};
-use cupo_http::{Identify, Peer, Presentation, RequestAttributes};
+use cupo_http::{Dialects, Identify, Peer, Presentation, RequestAttributes};
 use http::Extensions;
 use tower_layer::Layer;
 

@@ -100,7 +100,7 @@ fn another_header_may_do_without_the_scheme() {
 
 #[test]
 fn a_verified_token_says_who_the_user_is() {
-    let trust = Trust { proxies: vec!["10.0.0.0/8".parse().unwrap()], ..Trust::default() };
+    let trust = Trust { proxies: vec!["10.0.0.0/8".parse().unwrap()].into(), ..Trust::default() };
     let (method, uri) = (Method::GET, Uri::from_static("/"));
     let verifier = verifier(&["HS256"], refusing());
     let user = |authorization: Option<&str>| {

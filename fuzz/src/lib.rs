@@ -1,0 +1,5 @@
+//! What is fuzzed; see `targets`.
+
+mod targets;
+
+pub use targets::*;
