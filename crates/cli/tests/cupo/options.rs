@@ -24,7 +24,10 @@ fn wrong_options_are_refused_with_a_remedy() {
         (vec!["serve", "--upstream", "ftp://x", "--limit", "1/s"], &["`ftp://x`", "http://host:port"]),
         (vec!["serve", "--upstream", "https://x", "--limit", "1/s"], &["`https://x`", "http://host:port"]),
         (vec!["serve", "--upstream", "http://x/path", "--limit", "1/s"], &["without a path"]),
-        (vec!["serve", "--upstream", "demo", "--limit", "1/w"], &["--limit", "`w`", "use ms, s, m, h or d"]),
+        (
+            vec!["serve", "--upstream", "demo", "--limit", "1/w"],
+            &["--limit", "`w`", "write days, as in `7d`"],
+        ),
         (vec!["serve", "--upstream", "demo", "--limit", "1.5/s"], &["--limit", "1.5/s"]),
         (vec!["serve", "--upstream", "demo", "--limit", "1/0s"], &["--limit", "1/0s"]),
         (vec!["serve", "--upstream", "demo", "--limit", "ten"], &["--limit", "ten"]),
