@@ -32,6 +32,7 @@ STAGES_PURE = [
     ("lua_refund", []),
 ]
 STAGES_SERVER = [
+    ("lua_server", ["the_present_window"]),
     ("lua_server", []),
     ("lua_unreadable", []),
     ("lua_cost", ["whatever_its_length", "few_commands", "two_writes", "less_than_a_hash"]),

@@ -15,9 +15,9 @@ mod server;
 use core::time::Duration;
 
 use cupo_core::number::MAX_INSTANT;
-use cupo_core::{Algorithm, Limit, Rate, Timestamp};
+use cupo_core::{Algorithm, Change, Limit, Rate, State, Timestamp};
 use cupo_testkit::redis::{RedisServer, valkey_server};
-use cupo_testkit::strategy;
+use cupo_testkit::{calendars, strategy};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -331,4 +331,42 @@ fn server_micros(server: &Server) -> u64 {
 /// A day from now, by the server's clock, in whole seconds.
 fn server_millis(server: &Server) -> i64 {
     i64::try_from(server_micros(server) / 1_000_000 * 1_000).unwrap() + 86_400_000
+}
+
+#[test]
+fn the_present_window_of_a_calendar_is_found_among_those_that_were_sent_or_not_at_all() {
+    let server = Server::start();
+    let named = |name: &str| matches!(name, "hours" | "days");
+    for (n, (calendar, edges)) in calendars::all().iter().enumerate().filter(|(_, (c, _))| named(c.name())) {
+        let limit = Limit::fixed_window_of(10, calendars::number(n)).unwrap();
+        let [before, start, end, after] = edges[edges.len() / 2 - 1..][..4].try_into().unwrap();
+        assert_eq!((calendar.window(start), calendar.window(end)), ((start, end), (end, after)));
+        for now in [before - 1, before, start - 1, start, end - 1, end, after - 1, after, after + 1] {
+            let item = Item { key: format!("{n} {now}").into_bytes(), limit, cost: 3 };
+            let (at, key) = (Timestamp::from_micros(now), &item.key);
+            let (decision, change) = limit.decide(None, at, 3);
+            let answer = server.ask_around(&item, now, start);
+            if !(before..after).contains(&now) {
+                assert_eq!((answer, server.kept(key)), (None, None), "calendar {n} at {now}");
+                continue;
+            }
+            let told = answer.unwrap().decisions[0];
+            assert_eq!(told.remaining, decision.remaining);
+            assert_eq!(
+                Duration::from_micros(told.reset_after),
+                decision.reset_after,
+                "calendar {n} at {now}"
+            );
+            let Change::EndingWindow(next) = change else { panic!("{change:?}") };
+            assert_eq!(server.kept(key).unwrap().1, State::EndingWindow(next));
+            // What is open needs no edges, up to its end.
+            let window = calendar.window(now);
+            let far = edges[edges.len() - 2];
+            let again = server.ask_around(&item, window.1 - 1, far).unwrap().decisions[0];
+            assert_eq!((again.remaining, again.reset_after), (4, 1), "calendar {n} at {now}");
+            let kept = server.kept(key);
+            assert_eq!(server.ask_around(&item, window.1, far), None, "calendar {n} at {now}");
+            assert_eq!(server.kept(key), kept, "calendar {n} at {now}");
+        }
+    }
 }

@@ -69,6 +69,26 @@ impl Server {
         unpack(checks, reply.bytes())
     }
 
+    /// One item at a virtual instant, where the caller thinks that it is `around`; `None` where no window that was sent, and none
+    /// that is open, has the instant.
+    pub(crate) fn ask_around(&self, item: &Item, now: u64, around: u64) -> Option<Answer> {
+        let checks = [vec![item.clone()]];
+        let (keys, packed, edges) = pack(&checks, || around);
+        let now = now.to_string();
+        let words = [
+            b"EVALSHA",
+            self.virtual_check.as_slice(),
+            b"1",
+            keys[0].as_slice(),
+            &packed,
+            &edges,
+            now.as_bytes(),
+        ];
+        let reply = self.redis.command(&words);
+        let unplaced = [&[3][..], &[0; 28]].concat();
+        (reply.bytes()[11..] != unplaced).then(|| unpack(&checks, reply.bytes()))
+    }
+
     /// The server's clock in microseconds.
     fn time(&self) -> u64 {
         let reply = self.redis.command(&["TIME"]);
