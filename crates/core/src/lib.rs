@@ -39,6 +39,7 @@ mod outcome;
 mod path;
 mod policy;
 mod rate;
+mod readings;
 mod scaled;
 mod settled;
 mod standing;

@@ -5,6 +5,40 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
+/// How a server reads a path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) separators: Separators,
+    pub(crate) dots: Dots,
+    pub(crate) parameters: Parameters,
+}
+
+/// Whether backslashes and encoded slashes separate like slashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Separators {
+    Split,
+    Opaque,
+}
+
+/// Whether `.` and `..` are steps or names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dots {
+    Resolved,
+    Kept,
+}
+
+/// Whether what follows a `;` belongs to the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parameters {
+    Dropped,
+    Kept,
+}
+
+impl Reading {
+    pub(crate) const NORMAL: Self =
+        Self { separators: Separators::Split, dots: Dots::Resolved, parameters: Parameters::Dropped };
+}
+
 /// The one spelling of `path`: percent-encoding undone where it hides nothing, path parameters (`;…`) dropped, `.` and `..`
 /// resolved, empty segments and the trailing slash gone. Letter case is kept. Encoded slashes and backslashes separate like slashes.
 /// What stays encoded (controls, non-ASCII, `%`) is spelled in upper case. Always begins with `/`. O(length).
@@ -13,15 +47,24 @@ pub fn normalise(path: &str) -> Cow<'_, str> {
     if is_normal(path) {
         return Cow::Borrowed(path);
     }
-    let decoded = decode(path);
+    Cow::Owned(read(path.split(['?', '#']).next().unwrap_or_default(), Reading::NORMAL))
+}
+
+/// The path, which has no query, in this reading. O(length).
+pub(crate) fn read(path: &str, reading: Reading) -> String {
+    let decoded = decode(path, reading.separators);
     let mut segments: Vec<&str> = Vec::new();
     for segment in decoded.split('/') {
-        match segment.split(';').next().unwrap_or_default() {
-            "" | "." => {}
-            ".." => {
+        let name = match reading.parameters {
+            Parameters::Dropped => segment.split(';').next().unwrap_or_default(),
+            Parameters::Kept => segment,
+        };
+        match (name, reading.dots) {
+            ("", _) | (".", Dots::Resolved) => {}
+            ("..", Dots::Resolved) => {
                 segments.pop();
             }
-            name => segments.push(name),
+            (name, _) => segments.push(name),
         }
     }
     let mut normal = String::with_capacity(decoded.len());
@@ -32,11 +75,11 @@ pub fn normalise(path: &str) -> Cow<'_, str> {
     if normal.is_empty() {
         normal.push('/');
     }
-    Cow::Owned(normal)
+    normal
 }
 
 /// Whether `path` is spelled the one way already: the usual case, told without allocating.
-fn is_normal(path: &str) -> bool {
+pub(crate) fn is_normal(path: &str) -> bool {
     let mut bytes = path.bytes();
     if bytes.next() != Some(b'/') {
         return false;
@@ -55,24 +98,24 @@ fn is_normal(path: &str) -> bool {
     last != b'/' || path.len() == 1
 }
 
-fn decode(path: &str) -> String {
-    let path = path.split(['?', '#']).next().unwrap_or_default();
+fn decode(path: &str, separators: Separators) -> String {
     let mut out = String::with_capacity(path.len());
     let mut bytes = path.bytes();
     while let Some(byte) = bytes.next() {
         let mut ahead = bytes.clone();
         let hex =
             |b: Option<u8>| b.and_then(|b| char::from(b).to_digit(16)).and_then(|d| u8::try_from(d).ok());
-        let byte = match (byte, hex(ahead.next()), hex(ahead.next())) {
+        let (byte, encoded) = match (byte, hex(ahead.next()), hex(ahead.next())) {
             (b'%', Some(high), Some(low)) => {
                 bytes = ahead;
-                high << 4 | low
+                (high << 4 | low, true)
             }
-            _ => byte,
+            _ => (byte, false),
         };
         match byte {
-            b'/' | b'\\' => out.push('/'),
-            0x21..0x7f if byte != b'%' => out.push(char::from(byte)),
+            b'/' if !encoded => out.push('/'),
+            b'/' | b'\\' if separators == Separators::Split => out.push('/'),
+            0x21..0x7f if !matches!(byte, b'%' | b'/' | b'\\') => out.push(char::from(byte)),
             _ => {
                 let _ = write!(out, "%{byte:02X}");
             }

@@ -7,6 +7,7 @@ mod check;
 mod client;
 mod curl;
 mod delay;
+mod doubtful;
 mod exemptions;
 mod fuzzing;
 mod help;

@@ -51,9 +51,9 @@ impl Policy {
         if attributes.is_uncounted() {
             return Err(Settled::Uncounted);
         }
-        let path = request.path.as_deref();
+        let path = request.path.as_ref();
         let found = self.index.find(path, request.host.as_deref());
-        let route = path.map(|path| Route { path, template: found.template });
+        let route = path.map(|path| Route { path: path.normal(), template: found.template });
         let context = self.context(caller, request.method, route.as_ref());
         let bad_credentials = attributes.has_bad_credentials();
         let numbers = (caller.tier, caller.times);
@@ -62,6 +62,8 @@ impl Policy {
             let Some(rule) = self.rules.get(index).filter(|rule| rule.conditions.matches(request)) else {
                 continue;
             };
+            let own = route.as_ref().and_then(|route| rule.doubtful_route(route));
+            let context = Context { route: own.as_ref().or(context.route), ..context };
             let Some(numbers) = rule.limits.at(caller.tier, caller.times) else {
                 // What is unlimited for this caller counts nothing, and stops what a count would stop.
                 if rule.stop && rule.conditions.surely_match(request) && rule.has_key(attributes, &context) {
@@ -156,6 +158,13 @@ impl Prepared {
 }
 
 impl Rule {
+    /// The route of a request whose normal path is not what the rule matches: another reading is. By the normal one a caller
+    /// could invent counters.
+    fn doubtful_route<'a>(&'a self, route: &Route<'a>) -> Option<Route<'a>> {
+        let template = self.conditions.path().filter(|own| !own.matches(route.path))?;
+        Some(Route { path: template.as_str(), template: Some(template) })
+    }
+
     /// Whether the rule counts requests like this one, for callers whom it limits.
     pub(super) fn has_key<A: Attributes + ?Sized>(&self, attributes: &A, context: &Context<'_>) -> bool {
         let shared = self.on_missing == OnMissing::Shared;

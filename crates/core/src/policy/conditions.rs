@@ -15,6 +15,7 @@ use super::request::{Needs, Request};
 use crate::attributes::Attributes;
 use crate::host::{Hosts, pattern_key};
 use crate::path::Template;
+use crate::readings::Readings;
 
 /// The compiled conditions of a [`MatchSource`]; all must hold.
 #[derive(Debug, Default)]
@@ -90,24 +91,21 @@ impl Conditions {
         }
     }
 
-    /// Whether the request passes. Where the lines of a header disagree it does.
+    /// Whether the request passes. Where the lines of a header or the readings of the path disagree it does.
     pub(super) fn matches<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> bool {
         self.hold(request, true)
     }
 
-    /// Whether the request passes whichever line of a header counts elsewhere: what an exception from protection has to ask.
+    /// Whether the request passes whichever line of a header and reading of the path counts elsewhere: what an exception from protection has to ask.
     pub(super) fn surely_match<A: Attributes + ?Sized>(&self, request: &Request<'_, A>) -> bool {
         self.hold(request, false)
     }
 
-    /// `in_doubt` is the answer where the lines of a header disagree. Under `not` it is the other, so that doubt has one
+    /// `in_doubt` is the answer where the lines of a header or the readings of the path disagree. Under `not` it is the other, so that doubt has one
     /// direction throughout.
     fn hold<A: Attributes + ?Sized>(&self, request: &Request<'_, A>, in_doubt: bool) -> bool {
         self.method_fits(request.method)
-            && self
-                .path
-                .as_ref()
-                .is_none_or(|own| request.path.as_ref().is_some_and(|path| own.matches(path)))
+            && self.path_fits(request.path.as_ref(), in_doubt)
             && (self.hosts.is_empty() || request.host.as_ref().is_some_and(|host| self.hosts.contain(host)))
             && (self.clients.is_empty() || request.client.is_some_and(|client| self.clients.contain(client)))
             && self.plan_fits(request.tier)
@@ -145,6 +143,12 @@ impl Conditions {
         let fits = |own: &str, method: &str| own == method || (own == "GET" && method == "HEAD");
         self.methods.is_empty()
             || method.is_some_and(|method| self.methods.iter().any(|own| fits(own, method)))
+    }
+
+    fn path_fits(&self, path: Option<&Readings<'_>>, in_doubt: bool) -> bool {
+        let fits =
+            |own, path: &Readings<'_>| if in_doubt { path.some_match(own) } else { path.all_match(own) };
+        self.path.as_ref().is_none_or(|own| path.is_some_and(|path| fits(own, path)))
     }
 
     pub(super) const fn path(&self) -> Option<&Template> {

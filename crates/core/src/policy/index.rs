@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::conditions::Conditions;
 use crate::host;
 use crate::path::Template;
+use crate::readings::Readings;
 
 /// The rules of a policy. A tree of path segments whose walk finds every template that a path matches.
 #[derive(Debug)]
@@ -104,9 +105,24 @@ impl Index {
         Some(&mut place.rules)
     }
 
-    /// What a request with this normal path and this canonical host may match. The walk sees each node at most once; it sees
+    /// What a request with this path and this canonical host may match, in any reading of the path; the template is that of the
+    /// normal one.
+    pub(super) fn find(&self, path: Option<&Readings<'_>>, host: Option<&str>) -> Found<'_> {
+        let mut found = self.find_read(path.map(Readings::normal), host);
+        let others = path.map(Readings::others).unwrap_or_default();
+        if !others.is_empty() {
+            for other in others {
+                found.rules.extend(self.find_read(Some(other), host).rules);
+            }
+            found.rules.sort_unstable();
+            found.rules.dedup();
+        }
+        found
+    }
+
+    /// The same of one reading. The walk sees each node at most once; it sees
     /// more than one per segment only where templates have `{name}` beside a literal.
-    pub(super) fn find(&self, path: Option<&str>, host: Option<&str>) -> Found<'_> {
+    fn find_read(&self, path: Option<&str>, host: Option<&str>) -> Found<'_> {
         let mut found = Found::default();
         self.pathless.find(host, &mut found);
         let mut ahead: SmallVec<[(usize, &str); 8]> = SmallVec::new();

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::attributes::Attributes;
 use crate::host::canonical_host;
 use crate::key::canonical_address;
-use crate::path::normalise;
+use crate::readings::Readings;
 
 /// What has to be known of requests before conditions can be asked.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,8 +31,7 @@ impl Needs {
 pub(super) struct Request<'a, A: ?Sized> {
     pub(super) attributes: &'a A,
     pub(super) method: Option<&'a str>,
-    /// Normal.
-    pub(super) path: Option<Cow<'a, str>>,
+    pub(super) path: Option<Readings<'a>>,
     /// Canonical.
     pub(super) host: Option<Cow<'a, str>>,
     /// Canonical.
@@ -50,7 +49,7 @@ impl<'a, A: Attributes + ?Sized> Request<'a, A> {
         Self {
             attributes,
             method: attributes.method(),
-            path: path.map(normalise),
+            path: path.map(Readings::of),
             host: host.and_then(canonical_host),
             client: client.map(canonical_address),
             tier,

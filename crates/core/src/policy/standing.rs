@@ -13,7 +13,8 @@ use crate::attributes::Attributes;
 use crate::check::CheckItem;
 use crate::key::Kind;
 use crate::limit::Limit;
-use crate::path::{Template, normalise};
+use crate::path::Template;
+use crate::readings::Readings;
 use crate::settled::Settled;
 use crate::standing::Endpoint;
 
@@ -48,7 +49,7 @@ impl Policy {
         let caller = self.caller(attributes);
         let mut request = Request::new(attributes, self.needs, caller.tier);
         let Some((method, path)) = about else { return self.anywhere(&request, &caller) };
-        (request.method, request.path) = (Some(method), Some(normalise(path)));
+        (request.method, request.path) = (Some(method), Some(Readings::of(path)));
         let prepared = self.prepare_for(&request, &caller)?;
         let items = prepared.rules.iter().zip(prepared.check.items());
         let mut found = Applicable::default();
