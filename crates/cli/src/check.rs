@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     presentation::of(&config.responses)?;
     // What only the store understands, such as its URL, is looked at too.
     let redis = match &config.store {
-        StoreSource::Redis(redis) => Some(store::settings(redis)?),
+        StoreSource::Redis(redis) => Some(store::settings(redis).map_err(|error| error.within(&config))?),
         _ => None,
     };
     Tokens::open(&config)?;

@@ -12,7 +12,6 @@ use cupo_http::PresentationError;
 use cupo_store_redis::RedisError;
 use thiserror::Error;
 
-use crate::jwt::NoKeys;
 use crate::replay::{EventError, Unreadable};
 use crate::store::NoStore;
 
@@ -39,8 +38,6 @@ pub(crate) enum Failure {
     Runtime(io::Error),
     #[error("error: {0}")]
     Store(#[from] NoStore),
-    #[error("error: {0}")]
-    Keys(#[from] NoKeys),
     #[error("error: the store cannot be reached: {0}")]
     Connect(RedisError),
     #[error("error: {input}, line {line}: {source}")]
@@ -123,8 +120,7 @@ impl Failure {
             | Self::Limit(_)
             | Self::Key(_)
             | Self::Usage(_)
-            | Self::Store(_)
-            | Self::Keys(_) => 2.into(),
+            | Self::Store(_) => 2.into(),
             Self::Read(_)
             | Self::Broken { .. }
             | Self::Write(_)

@@ -1,28 +1,41 @@
 //! The verifier of tokens that the policy asks for.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cupo_config::{Config, InvalidToken, JwtKeySource, JwtSource};
+use cupo_config::{Config, ConfigErrors, InvalidToken, JwtKeySource, JwtSource, read_file};
 use cupo_http::{JwtAlgorithm, JwtError, JwtKeys, JwtSettings, JwtVerifier};
 use http::HeaderName;
 use thiserror::Error;
 
+/// The longest file of keys that is read, in bytes: 1 MiB.
+const MAX_KEYS_BYTES: usize = 1 << 20;
+
 /// Why there are no keys for tokens.
 #[derive(Debug, Error)]
 pub(crate) enum NoKeys {
-    #[error("jwt.keys_file: `{}` cannot be read: {source}", path.display())]
+    #[error("the file of keys `{}` cannot be read: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("jwt.keys_file: `{}`: {source}", path.display())]
+    #[error("the file of keys `{}`: {source}", path.display())]
     Set { path: PathBuf, source: JwtError },
-    #[error("jwt.secret_env: the environment has no secret in the variable `{0}`")]
+    #[error("the environment has no secret in the variable `{0}`")]
     NoSecret(String),
-    #[error("jwt.secret_env: `{variable}`: {source}")]
+    #[error("the variable `{variable}` of the environment: {source}")]
     Secret { variable: String, source: JwtError },
-    #[error("jwt.header: `{0}` is not a header name")]
+    #[error("`{0}` is not a header name")]
     Header(String),
+}
+
+impl NoKeys {
+    /// The field of the policy that is to blame.
+    const fn field(&self) -> &'static str {
+        match self {
+            Self::File { .. } | Self::Set { .. } => "jwt.keys_file",
+            Self::NoSecret(_) | Self::Secret { .. } => "jwt.secret_env",
+            Self::Header(_) => "jwt.header",
+        }
+    }
 }
 
 /// A verifier, and the file of its keys to look at again, where they are in one.
@@ -40,8 +53,12 @@ struct KeysFile {
 
 impl Tokens {
     /// `None` where the policy has nothing to do with tokens.
-    pub(crate) fn open(config: &Config) -> Result<Option<Self>, NoKeys> {
-        config.jwt.as_ref().map(|source| Self::from(source, config.source.name())).transpose()
+    ///
+    /// # Errors
+    /// [`ConfigErrors`]: which field names keys that cannot be used.
+    pub(crate) fn open(config: &Config) -> Result<Option<Self>, ConfigErrors> {
+        let opened = config.jwt.as_ref().map(|source| Self::from(source, config.source.name())).transpose();
+        opened.map_err(|error| config.unusable(error.field(), error))
     }
 
     fn from(source: &JwtSource, policy_file: &str) -> Result<Self, NoKeys> {
@@ -52,7 +69,7 @@ impl Tokens {
             JwtKeySource::File(path) => {
                 let folder = Path::new(policy_file).parent().unwrap_or(Path::new(""));
                 let path = folder.join(path);
-                let text = match fs::read(&path) {
+                let text = match read_file(&path, MAX_KEYS_BYTES) {
                     Ok(text) => text,
                     Err(source) => return Err(NoKeys::File { path, source }),
                 };
@@ -69,7 +86,7 @@ impl Tokens {
     /// Puts the keys of the file in force if it has changed. A file that is wrong changes nothing, and is told about once.
     pub(crate) fn look(&mut self) {
         let Some(file) = &mut self.file else { return };
-        let now = fs::read(&file.path).map_err(|error| error.kind());
+        let now = read_file(&file.path, MAX_KEYS_BYTES).map_err(|error| error.kind());
         if now == file.seen {
             return;
         }

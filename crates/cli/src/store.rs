@@ -1,15 +1,17 @@
 //! The store that the policy or an option asks for.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use cupo_config::{MemoryBound, PasswordSource, RedisSource, StoreSource};
+use cupo_config::{Config, ConfigErrors, MemoryBound, PasswordSource, RedisSource, StoreSource, read_file};
 use cupo_core::{Check, CheckItem, Executed, Store, StoreError, Timestamp};
 use cupo_store_memory::{MemoryStore, MemoryStoreError};
 use cupo_store_redis::{RedisError, RedisSettings, RedisStore, Secret};
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
+
+/// The longest file of certificates that is read, in bytes: 1 MiB.
+const MAX_PEM_BYTES: usize = 1 << 20;
 
 /// Why there is no store.
 #[derive(Debug, Error)]
@@ -18,8 +20,38 @@ pub(crate) enum NoStore {
     Memory(#[from] MemoryStoreError),
     #[error("store.redis: {0}")]
     Redis(#[from] RedisError),
-    #[error("store.redis: `{}` cannot be read: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
+    #[error("`{}` cannot be read: {source}", path.display())]
+    File { field: &'static str, path: PathBuf, source: io::Error },
+}
+
+impl NoStore {
+    /// As an error of the field of the policy that is to blame.
+    pub(crate) fn within(self, config: &Config) -> ConfigErrors {
+        match self {
+            Self::Memory(error) => config.unusable("store.memory", error),
+            Self::File { field, .. } => config.unusable(field, self),
+            Self::Redis(error) => config.unusable(field_of(&error), error),
+        }
+    }
+}
+
+/// The field that is to blame; where several are, the store's.
+const fn field_of(error: &RedisError) -> &'static str {
+    match error {
+        RedisError::Scheme { .. }
+        | RedisError::NoHost
+        | RedisError::Port { .. }
+        | RedisError::SeveralHosts { .. }
+        | RedisError::Database { .. }
+        | RedisError::ClusterDatabase { .. }
+        | RedisError::NoMaster
+        | RedisError::Encoding { .. }
+        | RedisError::Rest { .. } => "store.redis.url",
+        RedisError::Prefix { .. } => "store.redis.prefix",
+        RedisError::SecretVariable { .. } => "store.redis.password_env",
+        RedisError::EmptySecretFile { .. } => "store.redis.password_file",
+        _ => "store.redis",
+    }
 }
 
 /// One of the stores.
@@ -107,15 +139,18 @@ pub(crate) fn settings(source: &RedisSource) -> Result<RedisSettings, NoStore> {
     settings.denial_cache = source.denial_cache.unwrap_or(settings.denial_cache);
     settings.breaker.failures = source.breaker_failures.unwrap_or(settings.breaker.failures);
     settings.breaker.rest = source.breaker_rest.unwrap_or(settings.breaker.rest);
-    settings.tls.ca = pem(source.ca_file.as_ref())?;
-    settings.tls.client_certificate = pem(source.certificate_file.as_ref())?;
+    settings.tls.ca = pem("store.redis.tls.ca_file", source.ca_file.as_ref())?;
+    settings.tls.client_certificate =
+        pem("store.redis.tls.certificate_file", source.certificate_file.as_ref())?;
     settings.tls.client_key = source.key_file.as_ref().map(Secret::from_file).transpose()?;
     settings.validate()?;
     Ok(settings)
 }
 
-fn pem(path: Option<&PathBuf>) -> Result<Option<Vec<u8>>, NoStore> {
-    let read = |path: &PathBuf| fs::read(path).map_err(|source| NoStore::File { path: path.clone(), source });
+fn pem(field: &'static str, path: Option<&PathBuf>) -> Result<Option<Vec<u8>>, NoStore> {
+    let read = |path: &PathBuf| {
+        read_file(path, MAX_PEM_BYTES).map_err(|source| NoStore::File { field, path: path.clone(), source })
+    };
     path.map(read).transpose()
 }
 

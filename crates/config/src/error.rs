@@ -4,7 +4,7 @@ use std::fmt;
 use std::slice;
 use std::vec;
 
-use crate::excerpt::Excerpt;
+use crate::excerpt::{Excerpt, masked_logins};
 use crate::fault::Fault;
 use crate::hint::hint;
 use crate::problem::Problem;
@@ -55,13 +55,13 @@ impl ConfigError {
     /// What is wrong, in one line.
     #[must_use]
     pub fn message(&self) -> String {
-        printable(&self.problem.to_string())
+        printable(&masked_logins(&self.problem.to_string()))
     }
 
     /// What to do about it, in one line; never empty.
     #[must_use]
     pub fn hint(&self) -> String {
-        printable(&hint(&self.problem))
+        printable(&masked_logins(&hint(&self.problem)))
     }
 }
 
@@ -102,7 +102,7 @@ impl ConfigErrors {
         let error = |Fault { mark, path, problem }| ConfigError {
             source: source.clone(),
             mark,
-            path: printable(&path).into(),
+            path: printable(&masked_logins(&path)).into(),
             problem,
         };
         self.0.extend(faults.into_iter().map(error));

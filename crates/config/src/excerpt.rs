@@ -55,7 +55,7 @@ impl Excerpt {
 
 /// The line with what may be a secret made unreadable, character by character.
 fn masked(line: &str) -> String {
-    masked_keys(&masked_passwords(line))
+    masked_keys(&masked_logins(line))
 }
 
 /// Whatever stands where the hash of an API key belongs and is none: it may be the key.
@@ -72,31 +72,34 @@ fn masked_keys(line: &str) -> String {
     format!("{before}api_key_hash{lead}{hidden}")
 }
 
-/// Every password of a URL (`scheme://user:password@host`).
-fn masked_passwords(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("://") {
-        let end =
-            after.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '#')).unwrap_or(after.len());
-        let (url, behind) = after.split_at(end);
-        shown.push_str(before);
-        shown.push_str("://");
-        match url.rsplit_once('@') {
-            Some((user, servers)) => {
-                let (name, secret) =
-                    user.split_once(':').map_or((user, ""), |(name, _)| user.split_at(name.len()));
-                shown.push_str(name);
-                shown.extend(secret.chars().map(|c| if c == ':' { c } else { '*' }));
-                shown.push('@');
-                shown.push_str(servers);
-            }
-            None => shown.push_str(url),
-        }
-        rest = behind;
+/// Every password before a host (`scheme://user:password@host`, or without the scheme). Too much is hidden rather than too little.
+pub(crate) fn masked_logins(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for word in text.split_inclusive(char::is_whitespace) {
+        let start = word.find("://").map_or(0, |i| i.saturating_add(3));
+        let (scheme, rest) = word.split_at(start);
+        let (login, host) = rest.rsplit_once('@').map_or(("", rest), |(login, _)| rest.split_at(login.len()));
+        let (name, secret) = login.split_at(login.find(':').unwrap_or(login.len()));
+        shown.push_str(scheme);
+        shown.push_str(name);
+        shown.extend(secret.chars().map(|c| if c == ':' { c } else { '*' }));
+        let end = if start > 0 { host.find('/').unwrap_or(host.len()) } else { 0 };
+        let (servers, path) = host.split_at(end);
+        shown.extend(servers.split_inclusive(',').map(masked_port));
+        shown.push_str(path);
     }
-    shown.push_str(rest);
     shown
+}
+
+/// `host:port`, or what stands after a colon and is no port: `user:password` whose `@host` was forgotten.
+fn masked_port(server: &str) -> String {
+    let colon = if server.starts_with('[') { None } else { server.find(':') };
+    let (host, port) = server.split_at(colon.unwrap_or(server.len()));
+    // Hints say `HOST:PORT`.
+    let word = port.trim_matches(|c: char| !c.is_alphanumeric());
+    let hidden = word != "PORT" && word.chars().any(char::is_alphabetic);
+    let port = port.chars().map(|c| if hidden && c.is_alphanumeric() { '*' } else { c });
+    host.chars().chain(port).collect()
 }
 
 #[cfg(test)]
@@ -129,6 +132,11 @@ mod tests {
         assert_eq!(shown("url: reds://ada:hunter2@h:1/2 # x@y"), "url: reds://ada:*******@h:1/2 # x@y");
         assert_eq!(shown("u: \"reds://:p@ss@h\", v: http://h"), "u: \"reds://:****@h\", v: http://h");
         assert_eq!(shown("url: http://ada@h"), "url: http://ada@h");
+        assert_eq!(shown("url: http://u:p#w@h"), "url: http://u:***@h");
+        assert_eq!(shown("url: 'http://u:p\"w@h'"), "url: 'http://u:***@h'");
+        assert_eq!(shown("url: \"redis://ada:hunter2\""), "url: \"redis://ada:*******\"");
+        assert_eq!(shown("url: redis://a:1,b:2/c http://[::1]:80"), "url: redis://a:1,b:2/c http://[::1]:80");
+        assert_eq!(shown("upstream: u:pw@a:80 é"), "upstream: u:**@a:80 é");
     }
 
     #[test]

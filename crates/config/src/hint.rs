@@ -50,6 +50,7 @@ pub(crate) fn hint(problem: &Problem) -> String {
         }
         Problem::RelayUntrusted { unix: true } => "write `unix` among the `trusted_proxies`".to_owned(),
         Problem::Upstream(_) => "write `http://HOST:PORT` without a path, as in `http://127.0.0.1:9000`, or `demo`".to_owned(),
+        Problem::UpstreamLogin => "write `http://HOST:PORT`; what clients send in `Authorization` is forwarded as it is".to_owned(),
         Problem::HttpsUpstream(_) => "write `http://HOST:PORT`, and let a proxy beside the upstream speak TLS".to_owned(),
         Problem::Network(_) => "write a network such as `10.0.0.0/8` or an address such as `192.0.2.7`".to_owned(),
         Problem::HostBits { network, .. } => {
@@ -85,6 +86,7 @@ pub(crate) fn hint(problem: &Problem) -> String {
         Problem::SecretAlgorithm => "write `algorithms: [HS256]`, or `keys_file` with public keys for the others".to_owned(),
         Problem::Leeway => "write `0s` to `5m`, as in `leeway: 30s`".to_owned(),
         Problem::ClaimWithoutTokens => "for example `jwt: { keys_file: jwks.json, algorithms: [RS256] }`".to_owned(),
+        Problem::Unusable(_) => "mend what this field names, or name another; docs/policy.md says what it takes".to_owned(),
         Problem::Rate(error) => rate(error),
         Problem::Limit(error) => limit(error).to_owned(),
         Problem::Key(error) => key(error).to_owned(),

@@ -34,6 +34,7 @@ mod tree;
 
 pub use callers::{CallersFile, MAX_CALLERS_BYTES};
 pub use error::{ConfigError, ConfigErrors};
+pub use file::read_file;
 pub use jwt_source::{InvalidToken, JwtKeySource, JwtSource};
 pub use problem::{Expected, Found, Problem};
 pub use responses_source::{
@@ -88,6 +89,21 @@ impl Config {
     /// [`ConfigErrors`]: everything that is wrong with them now.
     pub fn reload(&self) -> Result<Self, ConfigErrors> {
         parse_source(self.source.clone(), self.callers.is_some())
+    }
+
+    /// The error that what the field at `path` names (such as `store.redis.url`) cannot be used, and `why`.
+    #[must_use]
+    pub fn unusable(&self, path: &str, why: impl std::fmt::Display) -> ConfigErrors {
+        let faults = Faults::default();
+        let (mark, path) = match reader::read(self.source.text(), &faults) {
+            Some(root) => {
+                let (node, path) = root.locate(path);
+                (node.mark, path)
+            }
+            None => (Mark::START, path.to_owned()),
+        };
+        let problem = Problem::Unusable(why.to_string().into());
+        ConfigErrors::new(&self.source, vec![fault::Fault { mark, path, problem }])
     }
 }
 

@@ -162,6 +162,9 @@ pub enum Problem {
     /// The text is no upstream.
     #[error("`{0}` is not an upstream")]
     Upstream(Box<str>),
+    /// The upstream has a user or a password. It is not shown.
+    #[error("an upstream has no user and no password")]
+    UpstreamLogin,
     /// The upstream asks for TLS.
     #[error("`{0}`: upstreams over https are not supported yet")]
     HttpsUpstream(Box<str>),
@@ -267,6 +270,9 @@ pub enum Problem {
     /// The key asks for a claim, and no token is ever verified.
     #[error("this counts by a claim, and nothing says how tokens are verified")]
     ClaimWithoutTokens,
+    /// What the field names cannot be used, as whoever takes it found out.
+    #[error("{0}")]
+    Unusable(Box<str>),
     /// The text is no rate or duration.
     #[error(transparent)]
     Rate(cupo_core::RateError),
@@ -284,7 +290,7 @@ pub enum Problem {
 impl Problem {
     /// Whether what is there may be a secret.
     pub(crate) const fn is_secret(&self) -> bool {
-        matches!(self, Self::ApiKeyHash)
+        matches!(self, Self::ApiKeyHash | Self::UpstreamLogin)
     }
 
     pub(crate) fn syntax(kind: &ErrorKind) -> Self {

@@ -33,7 +33,7 @@ pub(crate) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
     }
     let (login, hosts) = servers.rsplit_once('@').map_or((None, servers), |(l, h)| (Some(l), h));
     if let Some(i) = path.find(['?', '#']) {
-        return Err(RedisError::Rest { rest: path.split_at(i).1.to_owned() });
+        return Err(RedisError::Rest { rest: named(path.split_at(i).1) });
     }
     let default_port = if kind == Kind::Sentinel { SENTINEL_PORT } else { PORT };
     let mut addresses =
@@ -58,7 +58,7 @@ pub(crate) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
         settings.database = text.parse().map_err(|_| RedisError::Database { database: text.to_owned() })?;
     }
     if let Some(rest) = path.next() {
-        return Err(RedisError::Rest { rest: rest.to_owned() });
+        return Err(RedisError::Rest { rest: named(rest) });
     }
     if let Some(login) = login {
         // As other clients have it: what stands alone before the @ is a user, and `:password` has no user.
@@ -78,7 +78,7 @@ enum Kind {
 
 fn unix(rest: &str) -> Result<RedisSettings, RedisError> {
     if let Some(i) = rest.find(['?', '#']) {
-        return Err(RedisError::Rest { rest: rest.split_at(i).1.to_owned() });
+        return Err(RedisError::Rest { rest: named(rest.split_at(i).1) });
     }
     if !rest.starts_with('/') {
         return Err(RedisError::NoHost);
@@ -106,10 +106,27 @@ pub(crate) fn address(text: &str, default_port: u16) -> Result<Address, RedisErr
         None => default_port,
         Some(text) => match text.parse() {
             Ok(port) if port > 0 => port,
-            _ => return Err(RedisError::Port { port: text.to_owned() }),
+            _ => return Err(RedisError::Port { port: shown(text) }),
         },
     };
     Ok(Address::Tcp { host: host.to_owned(), port })
+}
+
+/// What should be a number; anything else may be the password of an address without `@`.
+fn shown(text: &str) -> String {
+    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+        text.to_owned()
+    } else {
+        "…".to_owned()
+    }
+}
+
+/// What means nothing, without the values of its parameters: one may be a password.
+fn named(rest: &str) -> String {
+    match rest.split_once('=') {
+        Some((name, _)) => format!("{name}=…"),
+        None => rest.to_owned(),
+    }
 }
 
 fn decode(part: &'static str, text: &str) -> Result<String, RedisError> {

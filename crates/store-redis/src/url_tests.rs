@@ -49,7 +49,11 @@ fn what_is_wrong_is_said_and_no_password_is_shown() {
     assert!(matches!(error("redis://a,b"), RedisError::SeveralHosts { hosts: 2 }));
     assert!(matches!(error("redis://a/x"), RedisError::Database { database } if database == "x"));
     assert!(matches!(error("redis://a/1/2"), RedisError::Rest { rest } if rest == "2"));
-    assert!(matches!(error("redis://a/1?db=2"), RedisError::Rest { rest } if rest == "?db=2"));
+    assert!(matches!(error("redis://a/1?db=2"), RedisError::Rest { rest } if rest == "?db=…"));
+    for (address, secret) in [("redis://ada:hunter2", "hunter2"), ("redis://a/?password=hunter2", "hunter2")]
+    {
+        assert!(!error(address).to_string().contains(secret), "{address}");
+    }
     assert!(matches!(error("redis-sentinel://a"), RedisError::NoMaster));
     assert!(matches!(error("redis://%ff:x@a"), RedisError::Encoding { part: "user" }));
     for url in [

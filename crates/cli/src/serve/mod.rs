@@ -133,8 +133,10 @@ impl Plan {
         let config = cupo_config::load(file)?;
         let tokens = Tokens::open(&config)?;
         let presentation = presentation::of(&config.responses)?;
-        let source = args.store.as_deref().map_or(config.store.clone(), store::named);
-        let store = AnyStore::open(&source, None)?;
+        let store = match &args.store {
+            Some(name) => AnyStore::open(&store::named(name), None)?,
+            None => AnyStore::open(&config.store, None).map_err(|error| error.within(&config))?,
+        };
         let (gateway, policy) = (config.gateway.clone(), Arc::clone(&config.policy));
         Ok(Self { gateway, upstream, policy, presentation, store, callers: Callers::watch(config), tokens })
     }

@@ -33,5 +33,6 @@ mod status;
 mod tokens;
 mod trust;
 mod unix_socket;
+mod unusable;
 mod upstream;
 mod waiting;

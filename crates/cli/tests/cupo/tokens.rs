@@ -147,7 +147,7 @@ rules: [{ name: users, key: user, limit: 5/1000d }]
         command.args(["check", &policy.path()]).env_remove("JWT_SECRET");
         secret.map(|secret| command.env("JWT_SECRET", secret));
         let ran = run_to_end(command, "");
-        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.err.contains(said), "{ran:?}");
     }
 }
@@ -158,13 +158,13 @@ fn a_key_set_that_is_missing_or_wrong_is_an_error() {
     assert_eq!(run(&["check", &policy.path()], "").code, Some(0));
     policy.beside("jwks.json", "{}");
     let ran = run(&["check", &policy.path()], "");
-    assert_eq!(ran.code, Some(2));
+    assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("jwks.json") && ran.err.contains("Key Set"), "{ran:?}");
     let missing = PolicyFile::new(
         "jwt: { keys_file: no.json, algorithms: EdDSA }\nrules: [{ name: a, key: ip, limit: 1/s }]\n",
     );
     let ran = run(&["serve", "-c", &missing.path(), "--upstream", "demo"], "");
-    assert_eq!(ran.code, Some(2));
+    assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("no.json` cannot be read"), "{ran:?}");
 }
 

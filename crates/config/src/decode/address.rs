@@ -47,6 +47,9 @@ pub(super) fn upstream(value: &Value<'_>) -> Option<UpstreamSource> {
     if text == "demo" {
         return Some(UpstreamSource::Demo);
     }
+    if text.contains('@') {
+        return value.fault(Problem::UpstreamLogin);
+    }
     if text.starts_with("https:") {
         return value.fault(Problem::HttpsUpstream(text.into()));
     }

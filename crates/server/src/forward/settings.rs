@@ -140,7 +140,9 @@ impl FromStr for Upstream {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let refused = || Error::Upstream { text: text.into() };
+        // What stands before an `@` may be a password.
+        let host = text.rsplit_once('@').map(|(_, host)| format!("…@{host}"));
+        let refused = || Error::Upstream { text: host.as_deref().unwrap_or(text).into() };
         let uri: Uri = text.parse().map_err(|_| refused())?;
         let scheme = uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP);
         let path = matches!(uri.path(), "" | "/") && uri.query().is_none();
