@@ -52,6 +52,7 @@ fn strings(tag: u8) -> Vec<Garbage> {
         ("algorithm 0", string(state(tag / 8 * 8, &[1; 2]))),
         ("algorithm 6 with three numbers", string(state(tag / 8 * 8 + 6, &[1; 3]))),
         ("algorithm 7", string(state(tag / 8 * 8 + 7, &[1; 3]))),
+        ("algorithm 7 with two numbers", string(state(tag / 8 * 8 + 7, &[1; 2]))),
         ("algorithm 4 with three numbers", string(state(20, &[1; 3]))),
         ("algorithm 3 with two numbers", string(state(19, &[1; 2]))),
         ("algorithm 7 of the last layout", string(state(31, &[1; 2]))),

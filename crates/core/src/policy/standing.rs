@@ -147,7 +147,8 @@ impl Policy {
             }
         }
         // Whatever path the policy does not name is a route of its own.
-        if by_route && own.is_none_or(Template::is_open) {
+        let told = methods.is_empty() && own.is_some();
+        if by_route && own.is_none_or(Template::is_open) && !told {
             let methods = (!methods.is_empty()).then(|| methods.join(", "));
             found.add(place(methods.as_deref(), own.map(Template::as_str), None))?;
             counts = true;
