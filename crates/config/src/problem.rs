@@ -211,6 +211,12 @@ pub enum Problem {
     /// The text is no path of an endpoint of the gateway's own.
     #[error("`{0}` is not a path")]
     OwnPath(Box<str>),
+    /// Two endpoints of the gateway's own have one path.
+    #[error("`{0}` is the path of both the health and the status endpoint")]
+    OwnPathTwice(Box<str>),
+    /// The host has other spellings than the header's.
+    #[error("anybody may write the header `host`, and in many spellings")]
+    HostIsNoKey,
     /// The text is no name of a header.
     #[error("`{0}` is not a header name")]
     HeaderName(Box<str>),

@@ -41,6 +41,14 @@ fn the_health_endpoint_answers_uncounted() {
     let gateway = Gateway::with_policy(&elsewhere, upstream::ok());
     assert_eq!(get(gateway.address, "/healthz").body, r#"{"status":"ok"}"#);
     assert_eq!(get(gateway.address, "/.cupo/health").body, "ok");
+    for spelling in
+        ["/healthz/", "//healthz", "/./healthz", "/a/../healthz", "/%68ealthz", "/healthz;a=b", "/healthz?a"]
+    {
+        assert_eq!(get(gateway.address, spelling).body, r#"{"status":"ok"}"#, "{spelling}");
+    }
+    for other in ["/Healthz", "/healthz/a", "/healthz%2Fa", "/"] {
+        assert_eq!(get(gateway.address, other).body, "ok", "{other}");
+    }
 }
 
 #[test]

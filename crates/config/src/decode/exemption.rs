@@ -40,6 +40,9 @@ fn secret(value: &Value<'_>) -> Option<HeaderSecret> {
     let variable =
         map.need("env", "env: PROBE_SECRET").and_then(|value| value.text().map(|text| (value, text)));
     let ((name_at, name), (variable_at, variable)) = (name?, variable?);
+    if name.eq_ignore_ascii_case("host") {
+        return name_at.fault(Problem::HostIsNoKey);
+    }
     // Names that no variable can have.
     let sound = !variable.is_empty() && !variable.contains(['=', '\0']);
     let secret = if sound { std::env::var_os(variable) } else { None };

@@ -35,7 +35,7 @@ pub(super) fn gateway(map: &Map<'_>) -> GatewaySource {
 
 pub(super) fn own_path(value: &Value<'_>) -> Option<OwnPath> {
     let text = value.text()?;
-    let legal = |b: u8| b.is_ascii_graphic() && !matches!(b, b'?' | b'#');
+    let legal = |b: u8| b.is_ascii_graphic() && !matches!(b, b'?' | b'#' | b'{' | b'}' | b'*');
     match text {
         "none" => Some(OwnPath::Nowhere),
         path if path.starts_with('/') && path.bytes().all(legal) => Some(OwnPath::At(path.to_owned())),

@@ -43,6 +43,11 @@ fn headers(value: &Value<'_>) -> Option<Vec<HeaderSource>> {
     if headers.is_empty() {
         return value.fault(Problem::NoFields);
     }
+    for (i, (name, _)) in headers.iter().enumerate() {
+        if headers.iter().take(i).any(|(other, _)| other.eq_ignore_ascii_case(name)) {
+            map.fault_at(name, Problem::HeaderTwice((*name).into()));
+        }
+    }
     all(&headers, |(name, value)| Some(HeaderSource { name: (*name).to_owned(), test: test(value)? }))
 }
 

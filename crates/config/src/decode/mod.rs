@@ -88,6 +88,7 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     let mut gateway = gateway::gateway(&map);
     let status = map.get("status").and_then(|value| status::status(&value)).unwrap_or_default();
     gateway.status_path = status.path;
+    status::apart(&map, &gateway);
     let store = map.get("store").and_then(|value| store::store(&value)).unwrap_or_default();
     let trust = trust::trust(&map, &gateway);
     let replicas = map.get("replicas").and_then(|value| value.integer(1, MAX_REPLICAS));

@@ -1,6 +1,6 @@
 //! A rule: match, key, limit and action.
 
-use cupo_core::{Action, KeySpec, MatchSource, OnMissing, OnStoreError, RuleSource};
+use cupo_core::{Action, KeySpec, Kind, MatchSource, OnMissing, OnStoreError, RuleSource};
 
 use super::limit;
 use super::matches::matches;
@@ -61,7 +61,11 @@ fn key(value: &Value<'_>) -> Option<KeySpec> {
         return None;
     }
     let texts: Vec<&str> = parts.into_iter().map(|(_, text)| text).collect();
-    parsed(value, &texts)
+    let key = parsed(value, &texts)?;
+    if key.kinds().any(|kind| matches!(kind, Kind::Header(name) if name.eq_ignore_ascii_case("host"))) {
+        return value.fault(Problem::HostIsNoKey);
+    }
+    Some(key)
 }
 
 fn parsed(value: &Value<'_>, parts: &[&str]) -> Option<KeySpec> {

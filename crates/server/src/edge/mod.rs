@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use cupo_core::normalise;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
@@ -57,7 +58,8 @@ impl<S> Edge<S> {
     fn answer(&self, request: &Request<Incoming>) -> Option<Response<Bytes>> {
         let settings = self.worker.settings();
         let path = request.uri().path();
-        if settings.health_path.as_deref() == Some(path) {
+        let is = |own: &str| own == path || normalise(own) == normalise(path);
+        if settings.health_path.as_deref().is_some_and(is) {
             return Some(health::respond(self.worker.draining(), settings.store_reporter.as_ref()));
         }
         if target_len(request.uri()) > settings.limits.target_bytes {
