@@ -19,9 +19,24 @@ pub trait Attributes {
         None
     }
 
+    /// Tells `line` each line of the API key's header, in order, as [`api_key`](Self::api_key) has a key. Whoever is blocked by
+    /// a key is so by any of its lines; a door that has only one answer need not implement this.
+    fn api_key_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        if let Some(only) = self.api_key() {
+            line(&only);
+        }
+    }
+
     /// The authenticated user.
     fn user(&self) -> Option<Cow<'_, [u8]>> {
         None
+    }
+
+    /// Tells `line` each user that is named, in order; as with keys, one line is enough to be blocked.
+    fn user_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        if let Some(only) = self.user() {
+            line(&only);
+        }
     }
 
     /// The method, in upper case.

@@ -131,6 +131,14 @@ impl Attributes for RequestAttributes<'_> {
         self.canonical(&self.trust.api_key_header)
     }
 
+    fn api_key_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        let name = &*self.trust.api_key_header;
+        for value in self.headers.get_all(name) {
+            let value = value.as_bytes();
+            if carries_credentials(name) { line(&canonical_credentials(value)) } else { line(value) }
+        }
+    }
+
     /// The user that a verified token names, else the one that a trusted proxy names; from anybody else the header does not
     /// count.
     fn user(&self) -> Option<Cow<'_, [u8]>> {
@@ -138,6 +146,14 @@ impl Attributes for RequestAttributes<'_> {
             return Some(Cow::Borrowed(user.as_bytes()));
         }
         if self.is_vouched() { self.single(&self.trust.user_header) } else { None }
+    }
+
+    fn user_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        if let Some(user) = self.claims().and_then(Claims::user) {
+            line(user.as_bytes());
+        } else if self.is_vouched() {
+            self.header_lines(&self.trust.user_header, line);
+        }
     }
 
     fn is_uncounted(&self) -> bool {

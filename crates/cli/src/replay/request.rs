@@ -49,8 +49,16 @@ impl Attributes for Recorded<'_> {
         self.request.api_key()
     }
 
+    fn api_key_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        self.request.api_key_lines(line);
+    }
+
     fn user(&self) -> Option<Cow<'_, [u8]>> {
         self.request.user()
+    }
+
+    fn user_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        self.request.user_lines(line);
     }
 
     fn method(&self) -> Option<&str> {

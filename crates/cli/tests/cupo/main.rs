@@ -23,6 +23,7 @@ mod process;
 mod proxies;
 mod proxy_protocol;
 mod readme;
+mod repeated;
 mod replay;
 mod replay_errors;
 mod replay_inputs;

@@ -96,7 +96,7 @@ impl Policy {
         request: &Request<'_, A>,
         caller: &Caller<'_>,
     ) -> Option<Settled> {
-        let listed = self.exemptions.settle(request, &self.hasher, caller.api_key);
+        let listed = self.exemptions.settle(request, &self.hasher, caller.only_api_key());
         Self::either(listed, caller)
     }
 
@@ -106,7 +106,7 @@ impl Policy {
         request: &Request<'_, A>,
         caller: &Caller<'_>,
     ) -> Option<Settled> {
-        let listed = self.exemptions.settle_always(request, &self.hasher, caller.api_key);
+        let listed = self.exemptions.settle_always(request, &self.hasher, caller.only_api_key());
         Self::either(listed, caller)
     }
 

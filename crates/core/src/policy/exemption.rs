@@ -71,14 +71,15 @@ impl HeaderSecret {
 
     /// Whether the request carries the secret. The time that it takes depends on the length of what the request carries and on
     /// nothing else: both are hashed, and the comparison of the hashes looks at every byte.
-    fn is_carried<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
-        let (mut some, mut all) = (false, true);
+    fn is_carried<A: Attributes + ?Sized>(&self, attributes: &A, lines: Lines) -> bool {
+        let (mut any, mut all) = (false, true);
         attributes.header_lines(&self.header, &mut |shown| {
             let shown: Hash = Sha256::digest(shown.trim_ascii()).into();
-            all &= bool::from(shown.ct_eq(&self.hash));
-            some = true;
+            let is_equal = bool::from(shown.ct_eq(&self.hash));
+            all &= is_equal;
+            any |= is_equal;
         });
-        some && all
+        any && (all || lines == Lines::Any)
     }
 }
 
@@ -87,6 +88,15 @@ impl fmt::Debug for HeaderSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeaderSecret").field("header", &self.header).finish_non_exhaustive()
     }
+}
+
+/// Which lines of a repeated header have to be as an entry says: nobody knows which of them counts elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    /// Any, so that no other line is a way around a block.
+    Any,
+    /// All, so that nobody is allowed who might be somebody else.
+    All,
 }
 
 /// Both lists, compiled.
@@ -142,7 +152,7 @@ impl Exemptions {
     }
 
     /// What the lists say of a request, if anything.
-    /// `api_key` is the hash of the request's API key, where it is known already.
+    /// `api_key` is the hash of the request's only API key, where it is known already.
     pub(super) fn settle<A: Attributes + ?Sized>(
         &self,
         request: &Request<'_, A>,
@@ -150,12 +160,13 @@ impl Exemptions {
         api_key: Option<ApiKeyHash>,
     ) -> Option<Settled> {
         let name = |entry: &Exemption| Entry::Listed(Arc::clone(&entry.name));
-        let carries = |entry: &&Exemption| entry.is_carried(request.attributes, hasher, api_key);
+        let carries =
+            |lines| move |entry: &&Exemption| entry.is_carried(request.attributes, hasher, api_key, lines);
         // Where the lines of a header disagree, a request is blocked and is not allowed.
         let mut block = self.block.iter().filter(|entry| entry.conditions.matches(request));
         let mut allow = self.allow.iter().filter(|entry| entry.conditions.surely_match(request));
-        let blocked = block.find(carries).map(|entry| Settled::Blocked(name(entry)));
-        blocked.or_else(|| allow.find(carries).map(|entry| Settled::Allowed(name(entry))))
+        let blocked = block.find(carries(Lines::Any)).map(|entry| Settled::Blocked(name(entry)));
+        blocked.or_else(|| allow.find(carries(Lines::All)).map(|entry| Settled::Allowed(name(entry))))
     }
 }
 
@@ -167,13 +178,14 @@ impl Exemptions {
         hasher: &Hasher,
         api_key: Option<ApiKeyHash>,
     ) -> Option<Settled> {
-        let find = |list: &[Exemption]| {
+        let find = |list: &[Exemption], lines| {
             let mut certain = list.iter().filter(|entry| entry.conditions.could_match(request) == Some(true));
             certain
-                .find(|entry| entry.is_carried(request.attributes, hasher, api_key))
+                .find(|entry| entry.is_carried(request.attributes, hasher, api_key, lines))
                 .map(|e| Entry::Listed(Arc::clone(&e.name)))
         };
-        find(&self.block).map(Settled::Blocked).or_else(|| find(&self.allow).map(Settled::Allowed))
+        let blocked = find(&self.block, Lines::Any).map(Settled::Blocked);
+        blocked.or_else(|| find(&self.allow, Lines::All).map(Settled::Allowed))
     }
 }
 
@@ -196,11 +208,30 @@ impl Exemption {
         attributes: &A,
         hasher: &Hasher,
         api_key: Option<ApiKeyHash>,
+        lines: Lines,
     ) -> bool {
-        let api_key = || api_key.or_else(|| hasher.hash(&attributes.api_key()?));
+        (self.api_keys.is_empty() || self.lists_key(attributes, hasher, api_key, lines))
+            && self.secret.as_ref().is_none_or(|secret| secret.is_carried(attributes, lines))
+    }
+
+    fn lists_key<A: Attributes + ?Sized>(
+        &self,
+        attributes: &A,
+        hasher: &Hasher,
+        api_key: Option<ApiKeyHash>,
+        lines: Lines,
+    ) -> bool {
         // The table's hashing is keyed at random, so how long a miss takes tells nothing of the hashes that are listed.
-        let listed = |ApiKeyHash(hash)| self.api_keys.contains(&hash);
-        (self.api_keys.is_empty() || api_key().is_some_and(listed))
-            && self.secret.as_ref().is_none_or(|secret| secret.is_carried(attributes))
+        let is_listed = |ApiKeyHash(hash)| self.api_keys.contains(&hash);
+        if let Some(only) = api_key {
+            return is_listed(only);
+        }
+        let (mut any, mut count) = (false, 0_usize);
+        attributes.api_key_lines(&mut |key| {
+            count = count.saturating_add(1);
+            any |= hasher.hash(key).is_some_and(is_listed);
+        });
+        // Several keys are no key, be they the same: what they are counted as has no place in a list.
+        any && (count == 1 || lines == Lines::Any)
     }
 }

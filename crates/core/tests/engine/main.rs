@@ -8,5 +8,6 @@ mod keys;
 mod matching;
 mod outcomes;
 mod plans;
+mod repeated;
 mod standing;
 mod support;

@@ -20,6 +20,9 @@ pub(crate) struct Ask {
     pub(crate) client: Option<IpAddr>,
     pub(crate) api_key: Option<&'static str>,
     pub(crate) user: Option<&'static str>,
+    /// Further lines of the API key, and of the user.
+    pub(crate) more_keys: Vec<&'static str>,
+    pub(crate) more_users: Vec<&'static str>,
     pub(crate) method: Option<&'static str>,
     pub(crate) host: Option<&'static str>,
     pub(crate) path: Option<&'static str>,
@@ -48,10 +51,20 @@ impl Attributes for Ask {
         self.client
     }
     fn api_key(&self) -> Option<Cow<'_, [u8]>> {
-        self.api_key.map(|v| Cow::Borrowed(v.as_bytes()))
+        self.api_key
+            .map(|v| if self.more_keys.is_empty() { v } else { "several" })
+            .map(|v| Cow::Borrowed(v.as_bytes()))
+    }
+    fn api_key_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        self.api_key.iter().chain(&self.more_keys).for_each(|v| line(v.as_bytes()));
     }
     fn user(&self) -> Option<Cow<'_, [u8]>> {
-        self.user.map(|v| Cow::Borrowed(v.as_bytes()))
+        self.user
+            .map(|v| if self.more_users.is_empty() { v } else { "several" })
+            .map(|v| Cow::Borrowed(v.as_bytes()))
+    }
+    fn user_lines(&self, line: &mut dyn FnMut(&[u8])) {
+        self.user.iter().chain(&self.more_users).for_each(|v| line(v.as_bytes()));
     }
     fn method(&self) -> Option<&str> {
         self.method

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use smallvec::SmallVec;
 
 use super::super::networks::canonical;
 use super::source::Who;
@@ -24,6 +25,19 @@ pub(in super::super) struct Callers {
 /// Networks by length, the longest first: each with the mask of its length.
 type Networks<Bits> = Vec<(Bits, HashMap<Bits, usize>)>;
 
+/// What was found of a request.
+#[derive(Debug, Default)]
+pub(in super::super) struct Found {
+    /// The entries of its API keys, else of its users, in the order of the lines; else that of its address.
+    pub(in super::super) entries: SmallVec<[usize; 1]>,
+    /// Whether there were several lines where one has an entry: nobody knows which of them counts elsewhere.
+    pub(in super::super) several: bool,
+    /// The hash of its API key, where that was looked at.
+    pub(in super::super) api_key: Option<ApiKeyHash>,
+    /// Whether there were several API keys then.
+    pub(in super::super) several_keys: bool,
+}
+
 impl Callers {
     /// Adds an entry; as an error the index of the one that is there already.
     pub(in super::super) fn add(&mut self, who: Who, index: usize) -> Result<(), usize> {
@@ -41,34 +55,49 @@ impl Callers {
         }
     }
 
-    /// The entry that is about the request, and the hash of its API key where that was looked at.
-    pub(in super::super) fn find<A: Attributes + ?Sized>(
-        &self,
-        attributes: &A,
-        hasher: &Hasher,
-    ) -> (Option<usize>, Option<ApiKeyHash>) {
-        let mut api_key = None;
+    /// The entries that are about the request, and the hash of its API key where that was looked at.
+    pub(in super::super) fn find<A: Attributes + ?Sized>(&self, attributes: &A, hasher: &Hasher) -> Found {
+        let mut found = Found::default();
         if !self.by_key.is_empty() {
-            api_key = attributes.api_key().and_then(|key| hasher.hash(&key));
-            if let Some(&entry) = api_key.and_then(|hash| self.by_key.get(&hash)) {
-                return (Some(entry), api_key);
+            let (mut lines, mut last) = (0_usize, None);
+            attributes.api_key_lines(&mut |key| {
+                lines = lines.saturating_add(1);
+                last = hasher.hash(key);
+                found.entries.extend(last.and_then(|hash| self.by_key.get(&hash)).copied());
+            });
+            found.several_keys = lines > 1;
+            // Of several keys the one that all such requests share.
+            found.api_key = if found.several_keys {
+                hasher.hash(&attributes.api_key().unwrap_or_default())
+            } else {
+                last
+            };
+            if !found.entries.is_empty() {
+                found.several = found.several_keys;
+                return found;
             }
         }
-        if !self.by_user.is_empty()
-            && let Some(user) = attributes.user()
-            && let Some(&entry) = self.by_user.get(&*user)
-        {
-            return (Some(entry), api_key);
+        if !self.by_user.is_empty() {
+            let mut lines = 0_usize;
+            attributes.user_lines(&mut |user| {
+                lines = lines.saturating_add(1);
+                found.entries.extend(self.by_user.get(user).copied());
+            });
+            if !found.entries.is_empty() {
+                found.several = lines > 1;
+                return found;
+            }
         }
         if self.v4.is_empty() && self.v6.is_empty() {
-            return (None, api_key);
+            return found;
         }
         let entry = match attributes.client().map(canonical_address) {
             Some(IpAddr::V4(v4)) => longest(&self.v4, |mask| v4.to_bits() & mask),
             Some(IpAddr::V6(v6)) => longest(&self.v6, |mask| v6.to_bits() & mask),
             None => None,
         };
-        (entry, api_key)
+        found.entries.extend(entry);
+        found
     }
 }
 
@@ -128,7 +157,7 @@ mod tests {
     }
 
     fn found(callers: &Callers, address: &str) -> Option<usize> {
-        callers.find(&From(address.parse().unwrap()), &Hasher::new(None)).0
+        callers.find(&From(address.parse().unwrap()), &Hasher::new(None)).entries.first().copied()
     }
 
     #[test]

@@ -42,23 +42,37 @@ pub(crate) struct Caller<'a> {
     pub(crate) settled: Option<&'a Settled>,
     /// The hash of the API key, where it was looked at.
     pub(crate) api_key: Option<ApiKeyHash>,
+    /// Whether that stands for several keys.
+    pub(crate) several_keys: bool,
+}
+
+impl Caller<'_> {
+    /// The hash of the only API key, where it was looked at.
+    pub(super) fn only_api_key(&self) -> Option<ApiKeyHash> {
+        self.api_key.filter(|_| !self.several_keys)
+    }
 }
 
 impl Plans {
     /// Who makes the request. O(1) in the number of callers.
     pub(super) fn caller<A: Attributes + ?Sized>(&self, attributes: &A, hasher: &Hasher) -> Caller<'_> {
-        let (index, api_key) = self.callers.find(attributes, hasher);
-        let entry = index.and_then(|index| self.entries.get(index));
+        let found = self.callers.find(attributes, hasher);
+        let entries = || found.entries.iter().filter_map(|index| self.entries.get(*index));
+        // Of several lines each can harm its sender and none can help: what is said in favour counts of a single one only.
+        let only = entries().next().filter(|_| !found.several);
+        let is_blocked = |settled: &&Settled| matches!(settled, Settled::Blocked(_));
+        let blocked = entries().filter_map(|entry| entry.settled.as_ref()).find(is_blocked);
         let said = |from: &PlanFrom| match from {
-            PlanFrom::Callers => entry?.tier,
+            PlanFrom::Callers => entries().find_map(|entry| entry.tier),
             PlanFrom::Claim(name) => self.tier(&attributes.claim(name)?),
             PlanFrom::Header(name) => self.tier(&attributes.vouched_header(name)?),
         };
         Caller {
             tier: self.from.iter().find_map(said).unwrap_or(self.default),
-            times: entry.map_or(0, |entry| entry.times),
-            settled: entry.and_then(|entry| entry.settled.as_ref()),
-            api_key,
+            times: only.map_or(0, |entry| entry.times),
+            settled: blocked.or_else(|| only?.settled.as_ref()),
+            api_key: found.api_key,
+            several_keys: found.several_keys,
         }
     }
 
