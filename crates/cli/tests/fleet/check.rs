@@ -102,7 +102,7 @@ fn wrong_tls_is_told() {
         &["localhost"],
     );
     let missing = check(&format!("{url}, tls: {{ ca_file: /nowhere/ca.pem }}"));
-    assert_eq!(missing.code, Some(2), "{missing:?}");
+    assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.err.contains("/nowhere/ca.pem"), "{missing:?}");
 }
 
