@@ -151,7 +151,7 @@ impl Exemptions {
         entries.map(|entry| entry.conditions.needs()).fold(Needs::default(), Needs::and)
     }
 
-    /// What the lists say of a request, if anything.
+    /// What the lists say of a request, if anything. Where the lines of a header disagree, it is blocked and is not allowed.
     /// `api_key` is the hash of the request's only API key, where it is known already.
     pub(super) fn settle<A: Attributes + ?Sized>(
         &self,
@@ -159,18 +159,9 @@ impl Exemptions {
         hasher: &Hasher,
         api_key: Option<ApiKeyHash>,
     ) -> Option<Settled> {
-        let name = |entry: &Exemption| Entry::Listed(Arc::clone(&entry.name));
-        let carries =
-            |lines| move |entry: &&Exemption| entry.is_carried(request.attributes, hasher, api_key, lines);
-        // Where the lines of a header disagree, a request is blocked and is not allowed.
-        let mut block = self.block.iter().filter(|entry| entry.conditions.matches(request));
-        let mut allow = self.allow.iter().filter(|entry| entry.conditions.surely_match(request));
-        let blocked = block.find(carries(Lines::Any)).map(|entry| Settled::Blocked(name(entry)));
-        blocked.or_else(|| allow.find(carries(Lines::All)).map(|entry| Settled::Allowed(name(entry))))
+        self.settle_where(Conditions::matches, Conditions::surely_match, request, hasher, api_key)
     }
-}
 
-impl Exemptions {
     /// What the lists say of every request of the caller who sent this one, whatever its method, path and headers, if anything.
     pub(super) fn settle_always<A: Attributes + ?Sized>(
         &self,
@@ -178,14 +169,29 @@ impl Exemptions {
         hasher: &Hasher,
         api_key: Option<ApiKeyHash>,
     ) -> Option<Settled> {
-        let find = |list: &[Exemption], lines| {
-            let mut certain = list.iter().filter(|entry| entry.conditions.could_match(request) == Some(true));
-            certain
-                .find(|entry| entry.is_carried(request.attributes, hasher, api_key, lines))
-                .map(|e| Entry::Listed(Arc::clone(&e.name)))
+        let certain =
+            |conditions: &Conditions, request: &Request<'_, A>| conditions.could_match(request) == Some(true);
+        self.settle_where(certain, certain, request, hasher, api_key)
+    }
+
+    fn settle_where<A: Attributes + ?Sized>(
+        &self,
+        blocks: impl Fn(&Conditions, &Request<'_, A>) -> bool,
+        allows: impl Fn(&Conditions, &Request<'_, A>) -> bool,
+        request: &Request<'_, A>,
+        hasher: &Hasher,
+        api_key: Option<ApiKeyHash>,
+    ) -> Option<Settled> {
+        let carries = |entry: &Exemption, lines| entry.is_carried(request.attributes, hasher, api_key, lines);
+        let name = |entry: &Exemption| Entry::Listed(Arc::clone(&entry.name));
+        let blocked =
+            self.block.iter().find(|entry| blocks(&entry.conditions, request) && carries(entry, Lines::Any));
+        let allowed = || {
+            self.allow.iter().find(|entry| allows(&entry.conditions, request) && carries(entry, Lines::All))
         };
-        let blocked = find(&self.block, Lines::Any).map(Settled::Blocked);
-        blocked.or_else(|| find(&self.allow, Lines::All).map(Settled::Allowed))
+        blocked
+            .map(|entry| Settled::Blocked(name(entry)))
+            .or_else(|| allowed().map(|entry| Settled::Allowed(name(entry))))
     }
 }
 

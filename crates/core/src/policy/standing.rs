@@ -1,7 +1,6 @@
 //! Which limits could apply to a caller, whatever they ask for: what the status endpoint lists.
 
 use core::ops::ControlFlow;
-use std::borrow::Cow;
 
 use super::action::{Action, OnMissing};
 use super::limits::Numbers;
@@ -191,8 +190,7 @@ impl Rule {
     ) -> Option<CheckItem> {
         let (method, template) = endpoint.unzip();
         let template = template.flatten();
-        let path = template.map(|template| Cow::Borrowed(template.as_str()));
-        let route = path.as_deref().map(|path| Route { path, template });
+        let route = template.map(|template| Route { path: template.as_str(), template: Some(template) });
         let context = policy.context(caller, method, route.as_ref());
         Some(CheckItem { cost: 0, ..self.item(request.attributes, &context, numbers)? })
     }
