@@ -33,6 +33,7 @@ mod engine;
 mod host;
 mod key;
 mod limit;
+mod method;
 pub mod number;
 mod observer;
 mod outcome;

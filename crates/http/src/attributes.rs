@@ -214,10 +214,13 @@ fn upper_case(method: &Method) -> &str {
     method
 }
 
-/// The host of an authority; an IPv6 address keeps its brackets.
+/// The host of an authority; an IPv6 address keeps its brackets, and who is told before `@` is no part of it.
 fn without_port(authority: &str) -> Option<&str> {
+    let authority = authority.rsplit('@').next()?;
     let host = match authority.find(']') {
         Some(end) if authority.starts_with('[') => authority.get(..=end)?,
+        // An IPv6 address without brackets has no port.
+        _ if authority.matches(':').count() > 1 => authority,
         _ => authority.split(':').next()?,
     };
     (!host.is_empty()).then_some(host)

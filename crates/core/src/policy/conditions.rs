@@ -140,7 +140,8 @@ impl Conditions {
 
     /// Whoever asks with `HEAD` gets what `GET` costs.
     fn method_fits(&self, method: Option<&str>) -> bool {
-        let fits = |own: &str, method: &str| own == method || (own == "GET" && method == "HEAD");
+        let same = str::eq_ignore_ascii_case;
+        let fits = |own: &str, method: &str| same(own, method) || (own == "GET" && same(method, "HEAD"));
         self.methods.is_empty()
             || method.is_some_and(|method| self.methods.iter().any(|own| fits(own, method)))
     }

@@ -2,7 +2,7 @@
 
 use cupo_core::{KeySpec, KeySpecError, OnMissing, RuleSource};
 
-use crate::support::{Ask, engine, passes, rule};
+use crate::support::{Ask, engine, passes, ready, rule};
 
 /// Whether a rule that lets one request pass counts both together.
 fn together(parts: &[&str], one: &Ask, other: &Ask) -> bool {
@@ -72,7 +72,7 @@ fn long_values_keep_keys_short_and_apart() {
     assert!(together(&["user"], &user(long), &user(long)));
     assert!(!together(&["user"], &user(long), &user(longer)));
     let (engine, _) = engine([rule("r", &["user"], 1)]);
-    let outcome = crate::support::ready(engine.decide(&user(long))).unwrap();
+    let outcome = ready(engine.decide(&user(long))).unwrap();
     assert!(outcome.binding().unwrap().key.as_bytes().len() < 100);
 }
 
@@ -89,7 +89,7 @@ fn secrets_do_not_show_in_keys() {
     };
     let parts = ["api_key", "header(authorization)", "cookie(sid)", "query(token)"];
     let (engine, _) = engine([rule("r", &parts, 1)]);
-    let outcome = crate::support::ready(engine.decide(&ask)).unwrap();
+    let outcome = ready(engine.decide(&ask)).unwrap();
     let key = outcome.binding().unwrap().key;
     assert!(!key.as_bytes().windows(7).any(|w| w == b"hunter2"));
     let shown = key.to_string();
@@ -128,7 +128,7 @@ fn what_is_missing_is_the_rules_to_answer() {
     assert!(passes(&shared, &Ask { user: Some("a"), ..nobody.clone() }), "those that have it do not");
 
     let deny = answer(OnMissing::Deny);
-    let outcome = crate::support::ready(deny.decide(&nobody)).unwrap();
+    let outcome = ready(deny.decide(&nobody)).unwrap();
     assert!(!outcome.is_admitted());
     assert_eq!(outcome.lacks().map(cupo_core::Rule::name), Some("r"));
     assert_eq!(outcome.retry_after(), None, "waiting does not help");
@@ -141,7 +141,7 @@ fn keys_are_shown_to_people() {
     let ask = Ask { client: Some("2001:db8::1".parse().unwrap()), ..ask };
     let shown = |parts: &[&str]| {
         let (engine, _) = engine([RuleSource { on_missing: OnMissing::Shared, ..rule("r", parts, 1) }]);
-        crate::support::ready(engine.decide(&ask)).unwrap().binding().unwrap().key.to_string()
+        ready(engine.decide(&ask)).unwrap().binding().unwrap().key.to_string()
     };
     assert_eq!(shown(&["global"]), "r global");
     assert_eq!(shown(&["ip"]), "r ip=2001:db8::");
@@ -163,4 +163,20 @@ fn a_bad_key_says_what_may_be_written() {
     assert!(matches!(KeySpec::parse(&["ip | ip"]), Err(KeySpecError::Twice { .. })));
     assert!(matches!(KeySpec::parse(&["user | ip", "ip"]), Err(KeySpecError::Twice { .. })));
     assert!(matches!(KeySpec::parse(&["global | ip"]), Err(KeySpecError::NeverReached { .. })));
+}
+
+#[test]
+fn nobody_makes_up_a_counter_by_a_method() {
+    for parts in [&["ip", "route"][..], &["ip", "method"]] {
+        let (engine, _) = engine([rule("one", parts, 1)]);
+        let ask = |method| {
+            let ask = Ask { method: Some(method), path: Some("/o/7"), ..Ask::from("192.0.2.1") };
+            ready(engine.decide(&ask)).unwrap().is_admitted()
+        };
+        assert!(ask("GET"));
+        assert!(!ask("get") && !ask("Get"), "{parts:?}");
+        assert!(ask("A1"));
+        assert!(!ask("A2") && !ask("b3") && !ask("OTHER"), "{parts:?}");
+        assert!(ask("PROPFIND"), "{parts:?}");
+    }
 }

@@ -304,3 +304,14 @@ fn conditions_are_said_in_words() {
     let many: Vec<String> = (10..30).map(|i| format!("h{i}.example")).collect();
     assert!(said(MatchSource { hosts: many, ..MatchSource::default() }).ends_with("h17.example or 12 more"));
 }
+
+#[test]
+fn a_method_of_a_policy_is_met_in_any_spelling() {
+    let purge =
+        MatchSource { methods: vec!["PURGE".to_owned(), "X-MADE-UP".to_owned()], ..MatchSource::default() };
+    for (method, met) in
+        [("PURGE", true), ("purge", true), ("Purge", true), ("x-made-up", true), ("PURG", false)]
+    {
+        assert_eq!(fits(&purge, &Ask { method: Some(method), ..Ask::get("/") }), met, "{method}");
+    }
+}

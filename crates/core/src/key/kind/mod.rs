@@ -11,6 +11,7 @@ pub(super) use plain::HASHED;
 use super::builder::KeyBuilder;
 use super::hash::{ApiKeyHash, Hasher};
 use crate::attributes::Attributes;
+use crate::method::counted;
 use crate::policy::Route;
 
 /// A kind of key part.
@@ -142,7 +143,9 @@ impl Kind {
             },
             Self::User => plain::write(tag, "", attributes.user().as_deref(), hasher, key),
             Self::Route => route::write(tag, context, key),
-            Self::Method => plain::write(tag, "", context.method.map(str::as_bytes), hasher, key),
+            Self::Method => {
+                plain::write(tag, "", context.method.map(|method| counted(method).as_bytes()), hasher, key)
+            }
             Self::Host => plain::write_host(tag, attributes.host(), hasher, key),
             Self::Header(name) => secret::write(tag, name, attributes.header(name).as_deref(), hasher, key),
             Self::Query(name) => secret::write(tag, name, attributes.query(name).as_deref(), hasher, key),
