@@ -11,7 +11,7 @@ pub(super) enum Failure {
     Connect,
     /// The target is none of a gateway's.
     Target,
-    /// No `Host`, or several.
+    /// No `Host`, or several, or one that is none.
     Host,
     /// A transfer coding other than `chunked`.
     TransferCoding,
@@ -53,8 +53,8 @@ impl Failure {
             Self::Host => (
                 StatusCode::BAD_REQUEST,
                 "bad-host",
-                "The Host field is missing or repeated",
-                "An HTTP/1.1 request needs exactly one Host field. Send one.",
+                "The Host field is missing, repeated or malformed",
+                "An HTTP/1.1 request needs exactly one Host field, with a name or an address and perhaps a port. Send one.",
             ),
             Self::TransferCoding => (
                 StatusCode::NOT_IMPLEMENTED,

@@ -10,6 +10,7 @@ mod exchange;
 mod failure;
 mod forwarded;
 mod headers;
+mod host;
 mod http2;
 mod pool;
 mod request;

@@ -9,6 +9,7 @@ use http::{Method, Request, Uri, Version};
 use super::failure::Failure;
 use super::forwarded::{Origin, Sink};
 use super::headers::{connection_has, hop_by_hop, members, nominated, te_trailers};
+use super::host::is_host;
 use super::settings::ForwardSettings;
 use crate::peer::PeerInfo;
 
@@ -36,7 +37,9 @@ pub(super) fn check(parts: &Parts) -> Result<(), Failure> {
     let mut hosts = parts.headers.get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     let missing = first.is_none() && parts.uri.authority().is_none() && parts.version != Version::HTTP_10;
-    if second.is_some() || missing {
+    let said = first.map(HeaderValue::as_bytes);
+    let authority = parts.uri.authority().map(|authority| authority.as_str().as_bytes());
+    if second.is_some() || missing || said.into_iter().chain(authority).any(|host| !is_host(host)) {
         return Err(Failure::Host);
     }
     let mut codings = parts.headers.get_all(header::TRANSFER_ENCODING).iter();

@@ -95,10 +95,34 @@ fn corpus() -> Vec<(&'static str, Vec<u8>, Fate)> {
             Passed(&["/b"]),
         ),
         (
-            "a binary Host",
-            binary("GET /b HTTP/1.1\r\nHost: ~~\r\nConnection: close\r\n\r\n"),
-            Passed(&["/b"]),
+            "a Host with a user",
+            b"GET /b HTTP/1.1\r\nHost: u:p@a\r\nConnection: close\r\n\r\n".to_vec(),
+            Refused,
         ),
+        ("a Host with a path", b"GET /b HTTP/1.1\r\nHost: a/\r\nConnection: close\r\n\r\n".to_vec(), Refused),
+        (
+            "a Host with a query",
+            b"GET /b HTTP/1.1\r\nHost: a?x\r\nConnection: close\r\n\r\n".to_vec(),
+            Refused,
+        ),
+        (
+            "a Host with a scheme",
+            b"GET /b HTTP/1.1\r\nHost: http://a\r\nConnection: close\r\n\r\n".to_vec(),
+            Refused,
+        ),
+        ("an encoded Host", b"GET /b HTTP/1.1\r\nHost: %61\r\nConnection: close\r\n\r\n".to_vec(), Refused),
+        ("a Host of two", b"GET /b HTTP/1.1\r\nHost: a, b\r\nConnection: close\r\n\r\n".to_vec(), Refused),
+        (
+            "a bare IPv6 Host",
+            b"GET /b HTTP/1.1\r\nHost: 2001:db8::1\r\nConnection: close\r\n\r\n".to_vec(),
+            Refused,
+        ),
+        (
+            "a Host with a zone",
+            b"GET /b HTTP/1.1\r\nHost: [::1%25eth0]\r\nConnection: close\r\n\r\n".to_vec(),
+            Refused,
+        ),
+        ("a binary Host", binary("GET /b HTTP/1.1\r\nHost: ~~\r\nConnection: close\r\n\r\n"), Refused),
         (
             "a binary cookie",
             binary("GET /b HTTP/1.1\r\nHost: a\r\nCookie: a=~\r\nConnection: close\r\n\r\n"),
