@@ -83,7 +83,7 @@ impl<'a> RequestAttributes<'a> {
         }
     }
 
-    /// The same request, which passes without being counted where `uncounted` is set.
+    /// The same request, which passes without being counted where `uncounted` is set, unless it carries an API key.
     #[must_use]
     pub const fn uncounted(self, uncounted: bool) -> Self {
         Self { uncounted, ..self }
@@ -157,7 +157,7 @@ impl Attributes for RequestAttributes<'_> {
     }
 
     fn is_uncounted(&self) -> bool {
-        self.uncounted
+        self.uncounted && !self.headers.contains_key(&self.trust.api_key_header)
     }
 
     fn method(&self) -> Option<&str> {

@@ -3,7 +3,7 @@
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
     ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CONTENT_LENGTH, COOKIE, HeaderMap, HeaderName, HeaderValue,
-    ORIGIN, TRANSFER_ENCODING, VARY,
+    ORIGIN, PROXY_AUTHORIZATION, TRANSFER_ENCODING, VARY,
 };
 use http::{Method, Uri};
 
@@ -117,24 +117,28 @@ pub(crate) fn expose(names: &HeaderValue, headers: &mut HeaderMap) {
     }
 }
 
-/// Names of fields that make some servers take a request for one with another method.
-const OVERRIDES: [HeaderName; 3] = [
-    HeaderName::from_static("x-http-method-override"),
-    HeaderName::from_static("x-http-method"),
-    HeaderName::from_static("x-method-override"),
-];
+/// Names of fields that make some servers take a request for one with another method, also as `_` for `-`, which
+/// CGI-like interfaces cannot tell from it.
+fn overrides_method(name: &HeaderName) -> bool {
+    const OVERRIDES: [&str; 4] = ["x-http-method-override", "x-http-method", "x-method-override", "x-method"];
+    let name = name.as_str().bytes().map(|byte| if byte == b'_' { b'-' } else { byte });
+    OVERRIDES.iter().any(|own| name.clone().eq(own.bytes()))
+}
 
 /// Whether this is a preflight as browsers send it: by `OPTIONS`, with the origin and the method that is to follow, without
 /// credentials, a body, or another method in disguise. Anything else with `OPTIONS` is a request like others.
 pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     *method == Method::OPTIONS
-        && headers.contains_key(ORIGIN)
-        && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+        && headers.get(ORIGIN).is_some_and(|origin| !origin.is_empty())
+        && headers
+            .get(ACCESS_CONTROL_REQUEST_METHOD)
+            .is_some_and(|method| Method::from_bytes(method.as_bytes()).is_ok())
         && !headers.contains_key(COOKIE)
         && !headers.contains_key(AUTHORIZATION)
+        && !headers.contains_key(PROXY_AUTHORIZATION)
         && !headers.contains_key(TRANSFER_ENCODING)
         && headers.get(CONTENT_LENGTH).is_none_or(|length| length.as_bytes() == b"0")
-        && !OVERRIDES.iter().any(|name| headers.contains_key(name))
+        && !headers.keys().any(overrides_method)
 }
 
 #[cfg(test)]
@@ -178,6 +182,8 @@ mod tests {
         assert!(is_preflight(&Method::OPTIONS, &fields(&plain)));
         assert!(is_preflight(&Method::OPTIONS, &fields(&[plain[0], plain[1], ("content-length", "0")])));
         assert!(!is_preflight(&Method::GET, &fields(&plain)));
+        assert!(!is_preflight(&Method::OPTIONS, &fields(&[plain[0], ("access-control-request-method", "")])));
+        assert!(!is_preflight(&Method::OPTIONS, &fields(&[("origin", ""), plain[1]])));
         assert!(!is_preflight(&Method::OPTIONS, &fields(&plain[..1])));
         assert!(!is_preflight(&Method::OPTIONS, &fields(&plain[1..])));
         for disguise in [
@@ -187,6 +193,9 @@ mod tests {
             ("transfer-encoding", "chunked"),
             ("x-http-method-override", "DELETE"),
             ("x-method-override", "DELETE"),
+            ("x_http_method_override", "DELETE"),
+            ("x-method", "DELETE"),
+            ("proxy-authorization", "Basic x"),
         ] {
             assert!(
                 !is_preflight(&Method::OPTIONS, &fields(&[plain[0], plain[1], disguise])),

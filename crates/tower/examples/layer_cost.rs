@@ -12,11 +12,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use cupo_core::{Engine, KeySpec, Limit, Policy, PolicySource, Rate, RuleSource};
 use cupo_http::{Dialects, RequestAttributes};
 use cupo_store_memory::MemoryStore;
 use cupo_tower::{CupoLayer, PeerAddr};
 use http::{Request, Response};
+use http_body_util::Empty;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -44,7 +46,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 #[derive(Clone)]
 struct Hello;
 
-impl Service<Request<()>> for Hello {
+impl Service<Request<Empty<Bytes>>> for Hello {
     type Response = Response<()>;
     type Error = Infallible;
     type Future = Ready<Result<Response<()>, Infallible>>;
@@ -53,13 +55,13 @@ impl Service<Request<()>> for Hello {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Request<()>) -> Self::Future {
+    fn call(&mut self, _: Request<Empty<Bytes>>) -> Self::Future {
         ready(Ok(Response::new(())))
     }
 }
 
-fn request() -> Request<()> {
-    let mut request = Request::new(());
+fn request() -> Request<Empty<Bytes>> {
+    let mut request = Request::new(Empty::new());
     request.extensions_mut().insert(PeerAddr(SocketAddr::from(([192, 0, 2, 1], 1))));
     request
 }
@@ -76,7 +78,7 @@ fn main() {
     for rules in [&["burst"][..], &["burst", "daily"]] {
         let count = rules.len();
         let engine = engine(1_000_000_000, rules);
-        let (head, ()) = request().into_parts();
+        let (head, _) = request().into_parts();
         let policy = engine.policy();
         measure(&format!("{count} rules: the decision alone"), || {
             let attributes =

@@ -27,8 +27,12 @@ pub(crate) enum Next {
 /// Ready when the request's slot has come.
 pub(crate) type Hold = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Decides a request and gives its head back.
-pub(crate) async fn decide<S, C, O>(layer: CupoLayer<S, C, O>, head: Parts) -> (Parts, Next)
+/// Decides a request and gives its head back. `is_empty` says that it has no body.
+pub(crate) async fn decide<S, C, O>(
+    layer: Arc<CupoLayer<S, C, O>>,
+    head: Parts,
+    is_empty: bool,
+) -> (Parts, Next)
 where
     S: Store + 'static,
     C: Clock + 'static,
@@ -38,7 +42,7 @@ where
     let peer = (layer.find_peer)(&head.extensions);
     let now = layer.engine.clock().now();
     let identity = layer.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default();
-    let uncounted = layer.presentation.is_uncounted(&head.method, &head.headers);
+    let uncounted = is_empty && layer.presentation.is_uncounted(&head.method, &head.headers);
     let attributes = RequestAttributes::new(&head, peer, policy.trust());
     let attributes = attributes.identified(&identity).uncounted(uncounted);
     if let Some(inspect) = layer.inspect {
@@ -59,7 +63,7 @@ where
         Ok(outcome) if outcome.delay().is_zero() => Next::Pass(Arc::new(outcome)),
         Ok(outcome) => {
             let outcome = Arc::new(outcome);
-            Next::Hold(Arc::clone(&outcome), hold(layer.engine, outcome))
+            Next::Hold(Arc::clone(&outcome), hold(Arc::clone(&layer.engine), outcome))
         }
         Err(_) => Next::Refuse(Box::new(presentation.unavailable(&head.headers, random(presentation)))),
     };

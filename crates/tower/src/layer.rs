@@ -108,6 +108,6 @@ impl<Inner, S, C, O> Layer<Inner> for CupoLayer<S, C, O> {
     type Service = CupoService<Inner, S, C, O>;
 
     fn layer(&self, inner: Inner) -> Self::Service {
-        CupoService { inner, layer: self.clone() }
+        CupoService { inner, layer: Arc::new(self.clone()) }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cupo_core::{Clock, Observer, Store, SystemClock, Unobserved};
 use http::{Request, Response};
+use http_body::Body;
 use tower_service::Service;
 
 use crate::body::ResponseBody;
@@ -16,12 +17,13 @@ use crate::layer::CupoLayer;
 /// A service behind a policy; made by [`CupoLayer`]. Clones share the engine.
 pub struct CupoService<Inner, S, C = SystemClock, O = Unobserved> {
     pub(crate) inner: Inner,
-    pub(crate) layer: CupoLayer<S, C, O>,
+    pub(crate) layer: Arc<CupoLayer<S, C, O>>,
 }
 
 impl<Inner, S, C, O, B, R> Service<Request<B>> for CupoService<Inner, S, C, O>
 where
     Inner: Service<Request<B>, Response = Response<R>> + Clone,
+    B: Body,
     S: Store + 'static,
     C: Clock + 'static,
     O: Observer + 'static,
@@ -36,7 +38,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (head, body) = request.into_parts();
-        let decision = Box::pin(decide(self.layer.clone(), head));
+        let decision = Box::pin(decide(Arc::clone(&self.layer), head, body.is_end_stream()));
         // The future gets the service that was found ready; a fresh clone takes its place.
         let fresh = self.inner.clone();
         let ready = core::mem::replace(&mut self.inner, fresh);
@@ -46,7 +48,7 @@ where
 
 impl<Inner: Clone, S, C, O> Clone for CupoService<Inner, S, C, O> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), layer: self.layer.clone() }
+        Self { inner: self.inner.clone(), layer: Arc::clone(&self.layer) }
     }
 }
 

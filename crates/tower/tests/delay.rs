@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get as route;
+use bytes::Bytes;
 use cupo_tower::{CupoLayer, RequestOutcome};
 use http::{Request, Response, StatusCode};
+use http_body_util::Empty;
 use parking_lot::Mutex;
 use support::{TestEngine, ask, engine, get, serve, shaped};
 use tokio::time::Instant;
@@ -30,7 +32,7 @@ struct Inner {
     calls: Arc<Mutex<Vec<Instant>>>,
 }
 
-impl Service<Request<()>> for Inner {
+impl Service<Request<Empty<Bytes>>> for Inner {
     type Response = Response<String>;
     type Error = Infallible;
     type Future = Ready<Result<Response<String>, Infallible>>;
@@ -40,7 +42,7 @@ impl Service<Request<()>> for Inner {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Request<()>) -> Self::Future {
+    fn call(&mut self, _: Request<Empty<Bytes>>) -> Self::Future {
         assert!(std::mem::take(&mut self.ready), "a service is called only when it is ready");
         self.calls.lock().push(Instant::now());
         ready(Ok(Response::new("hola".to_owned())))
@@ -52,8 +54,8 @@ async fn once(engine: &Arc<TestEngine>, inner: &Inner) -> StatusCode {
     // A clone is not ready because its original was.
     let inner = Inner { ready: false, ..inner.clone() };
     let mut service = CupoLayer::new(Arc::clone(engine)).layer(inner);
-    std::future::poll_fn(|cx| Service::<Request<()>>::poll_ready(&mut service, cx)).await.unwrap();
-    let response = service.call(Request::new(())).await.unwrap();
+    std::future::poll_fn(|cx| Service::<Request<Empty<Bytes>>>::poll_ready(&mut service, cx)).await.unwrap();
+    let response = service.call(Request::new(Empty::new())).await.unwrap();
     let outcome = response.extensions().get::<RequestOutcome>().unwrap();
     assert_eq!(outcome.is_admitted(), response.status().is_success());
     response.status()

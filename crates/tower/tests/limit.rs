@@ -207,3 +207,22 @@ async fn streams_of_one_connection_share_the_limit_too() {
         assert_eq!(passed, 10, "{host}");
     }
 }
+
+#[tokio::test]
+async fn a_preflight_is_counted_where_it_has_a_body_whatever_its_fields_say() {
+    let layer = CupoLayer::new(engine(vec![per_client("one", 1)]));
+    let mut app = Router::new().fallback(|| async { "hola" }).layer(layer);
+    let mut preflight = async |body: axum::body::Body| {
+        let request = Request::options("/")
+            .header("origin", "https://a.example")
+            .header("access-control-request-method", "PUT");
+        app.call(request.body(body).unwrap()).await.unwrap().status()
+    };
+    for _ in 0..3 {
+        assert_eq!(preflight(axum::body::Body::empty()).await, StatusCode::OK);
+    }
+    // HTTP/2 needs no Content-Length.
+    assert_eq!(preflight("expensive".into()).await, StatusCode::OK);
+    assert_eq!(preflight("expensive".into()).await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(preflight(axum::body::Body::empty()).await, StatusCode::OK);
+}

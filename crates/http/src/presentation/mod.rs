@@ -54,7 +54,8 @@ impl Presentation {
         source.prepare()
     }
 
-    /// Whether a request is let by without being counted: a preflight, unless they are to be counted.
+    /// Whether a request without a body is let by without being counted: a preflight, unless they are to be counted. Whether there
+    /// is a body is for whoever has it to tell: fields say so in HTTP/1 only.
     #[must_use]
     pub fn is_uncounted(&self, method: &Method, request: &HeaderMap) -> bool {
         !self.count_preflights && cors::is_preflight(method, request)
