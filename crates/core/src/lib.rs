@@ -46,6 +46,7 @@ mod settled;
 mod standing;
 mod store;
 mod time;
+mod token;
 
 pub use algorithm::{Algorithm, Change, Charge, Params, State};
 pub use attributes::Attributes;
@@ -74,3 +75,4 @@ pub use settled::{Entry, Settled};
 pub use standing::{Endpoint, Place, Standing};
 pub use store::{Fallback, Refusal, Store, StoreError};
 pub use time::{Resolution, Timestamp};
+pub use token::is_token;

@@ -1,5 +1,7 @@
 //! Names and values of header fields.
 
+use cupo_core::is_token;
+
 use super::value::{Map, Value};
 use crate::problem::Problem;
 
@@ -34,9 +36,8 @@ const MEANT: &[&str] =
 const LONGEST: usize = 100;
 
 fn name_problem(text: &str) -> Option<Problem> {
-    let sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let lower = text.to_ascii_lowercase();
-    if text.is_empty() || text.len() > LONGEST || !text.bytes().all(sign) {
+    if text.is_empty() || text.len() > LONGEST || !text.bytes().all(is_token) {
         Some(Problem::HeaderName(text.into()))
     } else if RESERVED.binary_search(&lower.as_str()).is_ok() || lower.starts_with("grpc-") {
         Some(Problem::HeaderReserved(text.into()))

@@ -14,6 +14,7 @@ use super::request::Needs;
 use super::{OnMissing, Policy, PolicySource, Rule, RuleSource, STATUS_RULE, Trust};
 use crate::key::{Hasher, KeySpec, Kind};
 use crate::limit::Limit;
+use crate::token::is_token;
 use limits::Ground;
 
 pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
@@ -154,26 +155,4 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Whether `name` is a header's, in lower case.
 pub(super) fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase())
-}
-
-/// A character of a token (RFC 9110, section 5.6.2).
-pub(super) const fn is_token(b: u8) -> bool {
-    b.is_ascii_alphanumeric()
-        || matches!(
-            b,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
 }

@@ -4,8 +4,8 @@ use core::fmt;
 
 use ipnet::IpNet;
 
+use super::compile::Errors;
 use super::compile::plans::tier;
-use super::compile::{Errors, is_token};
 use super::error::Problem;
 use super::header::Header;
 use super::match_source::MatchSource;
@@ -16,6 +16,7 @@ use crate::attributes::Attributes;
 use crate::host::{Hosts, pattern_key};
 use crate::path::Template;
 use crate::readings::Readings;
+use crate::token::is_token;
 
 /// The compiled conditions of a [`MatchSource`]; all must hold.
 #[derive(Debug, Default)]

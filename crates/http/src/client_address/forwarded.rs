@@ -3,6 +3,7 @@
 //! Elements are found by their commas from the right, where the trusted proxies wrote. What the caller wrote to the left of them, such as
 //! a quote that never ends, cannot change how they are read.
 
+use cupo_core::is_token;
 use std::net::IpAddr;
 
 use super::Entry;
@@ -127,27 +128,6 @@ fn address(node: &[u8]) -> Option<IpAddr> {
         let bracketed = host.starts_with(b"[") || !host.contains(&b':');
         (bracketed && !name.is_empty() && name.iter().all(legal)).then(|| entry::parse(host)).flatten()
     })
-}
-
-const fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
 }
 
 #[cfg(test)]
