@@ -3,8 +3,9 @@
 //! Elements are found by their commas from the right, where the trusted proxies wrote. What the caller wrote to the left of them, such as
 //! a quote that never ends, cannot change how they are read.
 
-use cupo_core::is_token;
 use std::net::IpAddr;
+
+use cupo_core::is_token;
 
 use super::Entry;
 use super::entry::{self, LONGEST};
