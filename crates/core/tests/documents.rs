@@ -57,7 +57,7 @@ fn state_in_words(state: Option<&State>) -> String {
         Some(State::SlidingWindowCounter(s)) => {
             format!("start {}, previous {}, current {}", at(s.start), s.previous, s.current)
         }
-        Some(State::TokenBucket(s)) => format!("level {}, at {}", s.level, at(s.at)),
+        Some(State::TokenBucket(s)) => format!("missing {}, at {}", s.missing, at(s.at)),
         Some(State::LeakyBucket(s)) => format!("backlog {}, at {}", s.backlog, at(s.at)),
         Some(State::SlidingWindowLog(s)) => {
             let entries: Vec<_> = s.entries().map(|e| format!("{}: {}", at(e.at), e.cost)).collect();

@@ -40,7 +40,7 @@ fn small() -> Vec<(Params, State)> {
     for (units, rate, period) in [(1, 1, 1), (2, 1, 3), (3, 2, 5), (3, 7, 2)] {
         for (parts, at) in (0..units * period).flat_map(|parts| [0, 5].map(|at| (parts, at))) {
             let params = token_bucket::Params { capacity: units, refill: rate, period };
-            let state = State::TokenBucket(token_bucket::State { level: parts, at });
+            let state = State::TokenBucket(token_bucket::State { missing: parts + 1, at });
             all.push((Params::TokenBucket(params), state));
             let params = leaky_bucket::Params { rate, period, queue: units - 1 };
             let state = State::LeakyBucket(leaky_bucket::State { backlog: parts + 1, at });
@@ -192,13 +192,40 @@ fn an_expiry_in_time_is_the_instant_of_its_tick() {
 #[test]
 fn a_refund_of_what_time_has_given_back_changes_nothing() {
     let params = Params::TokenBucket(token_bucket::Params { capacity: 5, refill: 1, period: 2 });
-    let state = State::TokenBucket(token_bucket::State { level: 4, at: 10 });
+    let state = State::TokenBucket(token_bucket::State { missing: 6, at: 10 });
     let charge = cupo_core::Charge { at: 10, end: 16, cost: 3 };
-    let back = |level, at| Change::TokenBucket(token_bucket::State { level, at });
-    assert_eq!(params.refund(Some(&state), 10, charge), back(10, 10));
-    assert_eq!(params.refund(Some(&state), 15, charge), back(10, 15));
+    let back = |missing, at| Change::TokenBucket(token_bucket::State { missing, at });
+    assert_eq!(params.refund(Some(&state), 10, charge), back(0, 10));
+    assert_eq!(params.refund(Some(&state), 15, charge), back(0, 15));
     assert_eq!(params.refund(Some(&state), 16, charge), Change::Keep);
     assert_eq!(params.refund(Some(&state), 90, charge), Change::Keep);
+}
+
+/// What was consumed stays consumed, whatever the capacity becomes.
+#[test]
+fn a_token_bucket_lacks_the_same_under_any_capacity() {
+    let of = |capacity| Params::TokenBucket(token_bucket::Params { capacity, refill: 1, period: 10 });
+    let state = Some(State::TokenBucket(token_bucket::State { missing: 150, at: 1_000 }));
+    let remaining = |capacity, now| of(capacity).decide(state.as_ref(), now, 0).0.remaining;
+    let expires_at = |capacity| of(capacity).expires_at(state.as_ref().unwrap());
+    assert_eq!(remaining(20, 1_000), 5);
+    // Raised: the difference, at once; and the bucket is whole when it would have been.
+    assert_eq!((remaining(100, 1_000), remaining(100, 1_050)), (85, 90));
+    assert_eq!((expires_at(20), expires_at(100)), (1_150, 1_150));
+    // Lowered: a bucket lacks no more than it holds, and is full after the time that it takes to fill.
+    assert_eq!(
+        (remaining(8, 1_000), remaining(8, 1_010), remaining(8, 1_079), remaining(8, 1_080)),
+        (0, 1, 7, 8)
+    );
+    assert_eq!(expires_at(8), 1_080);
+    let (denied, _) = of(8).decide(state.as_ref(), 1_000, 8);
+    assert_eq!(denied.retry_after(), Some(80));
+    assert_eq!((remaining(0, 1_000), expires_at(0)), (0, 1_000));
+    // What is charged under one and given back under another is given back once.
+    let charge = cupo_core::Charge { at: 1_000, end: 1_150, cost: 15 };
+    let back = |capacity| of(capacity).refund(state.as_ref(), 1_000, charge);
+    let whole = Change::TokenBucket(token_bucket::State { missing: 0, at: 1_000 });
+    assert_eq!((back(20), back(100), back(8)), (whole, whole, whole));
 }
 
 #[test]

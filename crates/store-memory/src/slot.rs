@@ -7,7 +7,7 @@
 //!          3 bits   kind of state
 //!          3 bits   how hard the limit is pressed
 //!         33 bits   the second from which on the state is at rest
-//! low     64 bits   ┐ a bucket: instant, level        a fixed window: start or end, count
+//! low     64 bits   ┐ a bucket: instant, parts        a fixed window: start or end, count
 //! high    64 bits   ┘ a window counter: start (52 bits), previous, current (38 bits each)
 //! ```
 //!
@@ -138,7 +138,7 @@ impl Slot {
         Some(Held::Inline(match KIND.get(self.head) {
             FIXED_WINDOW => State::FixedWindow(fixed_window::State { start: low, count: high }),
             ENDING_WINDOW => State::EndingWindow(ending_window::State { end: low, count: high }),
-            TOKEN_BUCKET => State::TokenBucket(token_bucket::State { at: low, level: high }),
+            TOKEN_BUCKET => State::TokenBucket(token_bucket::State { at: low, missing: high }),
             LEAKY_BUCKET => State::LeakyBucket(leaky_bucket::State { at: low, backlog: high }),
             SLIDING_WINDOW_COUNTER => {
                 let (start, previous) = (low & MAX_START, (high >> 38 << 12) | (low >> 52));
@@ -161,7 +161,7 @@ impl Slot {
         let (kind, low, high) = match *state {
             State::FixedWindow(s) => (FIXED_WINDOW, s.start, s.count),
             State::EndingWindow(s) => (ENDING_WINDOW, s.end, s.count),
-            State::TokenBucket(s) => (TOKEN_BUCKET, s.at, s.level),
+            State::TokenBucket(s) => (TOKEN_BUCKET, s.at, s.missing),
             State::LeakyBucket(s) => (LEAKY_BUCKET, s.at, s.backlog),
             State::SlidingWindowCounter(s)
                 if s.start <= MAX_START && s.previous <= MAX_COUNT && s.current <= MAX_COUNT =>

@@ -18,7 +18,7 @@ fn state() -> impl Strategy<Value = State> {
     let (at, units) = (edgy(MAX_INSTANT), edgy(DOMAIN - 1));
     (0..5, at, units, edgy(DOMAIN - 1)).prop_map(|(kind, at, a, b)| match kind {
         0 => State::FixedWindow(fixed_window::State { start: at, count: a }),
-        1 => State::TokenBucket(token_bucket::State { level: a, at }),
+        1 => State::TokenBucket(token_bucket::State { missing: a, at }),
         4 => State::EndingWindow(ending_window::State { end: at, count: a }),
         2 => State::LeakyBucket(leaky_bucket::State { backlog: a, at }),
         _ => {

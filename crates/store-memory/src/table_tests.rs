@@ -11,7 +11,7 @@ use crate::slot::Held;
 
 fn slot(key: &Fingerprint, value: u64) -> Slot {
     let mut slot = Slot::of(key);
-    let state = State::TokenBucket(token_bucket::State { level: value, at: 1 });
+    let state = State::TokenBucket(token_bucket::State { missing: value, at: 1 });
     assert!(slot.hold(&state, Resolution::Micros));
     slot.rest_at(Timestamp::from_micros(value * 1_000_000));
     slot
@@ -19,7 +19,7 @@ fn slot(key: &Fingerprint, value: u64) -> Slot {
 
 fn value(slot: Slot) -> u64 {
     match slot.held(Resolution::Micros) {
-        Some(Held::Inline(State::TokenBucket(state))) => state.level,
+        Some(Held::Inline(State::TokenBucket(state))) => state.missing,
         other => panic!("{other:?}"),
     }
 }

@@ -7,8 +7,9 @@
 -- is overwritten when the key is next charged.
 
 local call, pack_numbers, unpack_numbers = redis.call, struct.pack, struct.unpack
--- The leaky bucket is 5. An ending window is a fixed window that is kept by its end.
-local FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER, TOKEN_BUCKET, ENDING_WINDOW = 1, 2, 3, 4, 6
+-- The leaky bucket is 5. An ending window is a fixed window that is kept by its end. 4 was a token bucket that was kept by what
+-- it holds.
+local FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER, TOKEN_BUCKET, ENDING_WINDOW = 1, 2, 3, 7, 6
 local MILLIS, IS_MILLIS = 8, 24
 local TWO_SMALL, TWO, THREE, SMALL = '>BI4I7', '>BI7I7', '>BI7I7I7', 4294967296
 
@@ -30,7 +31,7 @@ local function state_parse(value)
   local tag, one, two, three = unpack_numbers(format, value)
   local kind = tag % 8
   -- 2^53 ends the number domain.
-  if tag < 17 or tag > 30 or kind < 1 or kind > 6 or (length == 22) ~= (kind == 2 or kind == 3) then
+  if tag < 17 or tag > 31 or kind < 1 or kind == 4 or (length == 22) ~= (kind == 2 or kind == 3) then
     return nil
   elseif one >= 9007199254740992 or two >= 9007199254740992 or three >= 9007199254740992 then
     return nil

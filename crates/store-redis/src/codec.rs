@@ -39,7 +39,7 @@ fn numbers(limit: &Limit) -> (u8, [u64; 3]) {
         Params::FixedWindow(p) => (1, [p.count, p.window, 0]),
         Params::SlidingWindowLog(p) => (2, [p.count, p.window, 0]),
         Params::SlidingWindowCounter(p) => (3, [p.count, p.window, 0]),
-        Params::TokenBucket(p) => (4, [p.capacity, p.refill, p.period]),
+        Params::TokenBucket(p) => (7, [p.capacity, p.refill, p.period]),
         Params::LeakyBucket(p) => (5, [p.rate, p.period, p.queue]),
         // The last is where the edges of the calendar are, if there is one.
         Params::EndingWindow(p) => (6, [p.count, p.longest(), 0]),

@@ -42,7 +42,7 @@ fn a_key_goes_once_however_many_checks_use_it() {
     assert_eq!((arguments[3].last(), arguments[4].last()), (Some(&b'a'), Some(&b'b')));
     assert_eq!(arguments[6], b"77");
     let item = |key: u8, cost: u8| {
-        let mut bytes = vec![0, key, 16 + 4];
+        let mut bytes = vec![0, key, 16 + 7];
         for number in [5, 1, 500_000, u64::from(cost)] {
             bytes.extend(&number.to_be_bytes()[1..]);
         }

@@ -357,13 +357,13 @@ fn question(limit: &Limit, seeds: [u64; 5]) -> (Option<State>, u64, u64) {
             Some(State::SlidingWindowCounter(sliding_window_counter::State { start, previous, current }))
         }
         Params::TokenBucket(p) => {
-            let level = number(
+            let missing = number(
                 one,
                 &[0, p.period, p.capacity / 2 * p.period, p.capacity * p.period, DOMAIN - 2],
                 DOMAIN,
             );
             let at = at(two, p.period.div_ceil(p.refill.max(1)));
-            Some(State::TokenBucket(token_bucket::State { level, at }))
+            Some(State::TokenBucket(token_bucket::State { missing, at }))
         }
         Params::LeakyBucket(p) => {
             let full = (p.queue + 1) * p.period;

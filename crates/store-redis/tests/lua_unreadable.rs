@@ -51,11 +51,10 @@ fn strings(tag: u8) -> Vec<Garbage> {
         ("the layout after all", string(state(tag + 208, right))),
         ("algorithm 0", string(state(tag / 8 * 8, &[1; 2]))),
         ("algorithm 6 with three numbers", string(state(tag / 8 * 8 + 6, &[1; 3]))),
-        ("algorithm 7", string(state(tag / 8 * 8 + 7, &[1; 3]))),
-        ("algorithm 7 with two numbers", string(state(tag / 8 * 8 + 7, &[1; 2]))),
-        ("algorithm 4 with three numbers", string(state(20, &[1; 3]))),
+        ("algorithm 7 with three numbers", string(state(tag / 8 * 8 + 7, &[1; 3]))),
+        ("algorithm 4, a bucket kept by its level", string(state(tag / 8 * 8 + 4, &[1; 2]))),
+        ("algorithm 5 with three numbers", string(state(21, &[1; 3]))),
         ("algorithm 3 with two numbers", string(state(19, &[1; 2]))),
-        ("algorithm 7 of the last layout", string(state(31, &[1; 2]))),
         ("algorithm 3 with two short numbers", string(short(19))),
         ("the next layout with two short numbers", string(short(36))),
     ];
@@ -82,7 +81,7 @@ fn others(tag: u8) -> Vec<Garbage> {
         ("a stream", words(&["XADD", "*", "a", "1"])),
         ("a list of text", list(&[b"a".to_vec(), b"b".to_vec(), b"c".to_vec()])),
         ("a list of numbers", list(&[b"1".to_vec(), b"1760000000000000".to_vec(), b"1".to_vec()])),
-        ("a list with a bucket's state", list(&[state(20, &[1, 1])])),
+        ("a list with a bucket's state", list(&[state(23, &[1, 1])])),
         ("a head outside the domain", list(&[state(log_tag, &[DOMAIN, tick, 1])])),
         ("a head of the next layout", list(&[state(log_tag + 16, &[2, tick, 1])])),
     ];

@@ -4,7 +4,8 @@
 //! `C + R * t / P` units pass. O(1) time and space.
 //!
 //! A token is counted in `period` parts, of which `refill` arrive each tick: no remainder is ever lost, and there is
-//! nothing to round but the answers.
+//! nothing to round but the answers. What is kept is what is missing, and not what is left: so a state means the same under any
+//! capacity, and what was consumed stays consumed when the capacity changes.
 
 use super::decision;
 use crate::decision::{Decision, Verdict};
@@ -21,23 +22,29 @@ pub struct Params {
     pub period: u64,
 }
 
-/// The level at an instant.
+/// What a bucket lacks at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct State {
-    /// Parts of tokens in the bucket: tokens times `period`.
-    pub level: u64,
-    /// The tick at which that was the level.
+    /// Parts of tokens that were consumed and have not arrived again: tokens times `period`. A bucket that is smaller lacks no more
+    /// than it holds.
+    pub missing: u64,
+    /// The tick at which that was missing.
     pub at: u64,
 }
 
 impl Params {
-    /// The level at `now`, and `now` itself, which never runs backwards.
-    fn refilled(&self, &State { level, at }: &State, now: u64) -> (u64, u64) {
-        let full = self.capacity.saturating_mul(self.period);
+    /// Parts of a full bucket.
+    const fn full(&self) -> u64 {
+        self.capacity.saturating_mul(self.period)
+    }
+
+    /// What is missing at `now`, and `now` itself, which never runs backwards.
+    fn lacking(&self, &State { missing, at }: &State, now: u64) -> (u64, u64) {
+        let missing = missing.min(self.full());
         let now = now.max(at);
         // Longer than the time to fill means full; the bound keeps the product inside the domain.
-        let elapsed = now.saturating_sub(at).min(ceil_div(full, self.refill));
-        (level.saturating_add(elapsed.saturating_mul(self.refill)).min(full), now)
+        let elapsed = now.saturating_sub(at).min(ceil_div(missing, self.refill));
+        (missing.saturating_sub(elapsed.saturating_mul(self.refill)), now)
     }
 }
 
@@ -45,22 +52,22 @@ impl Params {
 #[must_use]
 pub fn decide(params: &Params, state: Option<&State>, now: u64, cost: u64) -> (Decision<u64>, Option<State>) {
     let Params { capacity, refill, period } = *params;
-    let full = capacity.saturating_mul(period);
-    let (level, now) = state.map_or((full, now), |state| params.refilled(state, now));
+    let full = params.full();
+    let (missing, now) = state.map_or((0, now), |state| params.lacking(state, now));
 
-    let (verdict, level, next) = if cost > capacity {
-        (Verdict::Impossible, level, None)
+    let (verdict, missing, next) = if cost > capacity {
+        (Verdict::Impossible, missing, None)
     } else {
-        let need = cost.saturating_mul(period);
-        match level.checked_sub(need) {
-            None => {
-                (Verdict::Deny { retry_after: ceil_div(need.saturating_sub(level), refill) }, level, None)
-            }
-            Some(level) => (Verdict::Admit, level, (cost > 0).then_some(State { level, at: now })),
+        let after = missing.saturating_add(cost.saturating_mul(period));
+        if after > full {
+            let retry_after = ceil_div(after.saturating_sub(full), refill);
+            (Verdict::Deny { retry_after }, missing, None)
+        } else {
+            (Verdict::Admit, after, (cost > 0).then_some(State { missing: after, at: now }))
         }
     };
-    let reset_after = ceil_div(full.saturating_sub(level), refill);
-    (decision(verdict, capacity, floor_div(level, period), reset_after), next)
+    let remaining = floor_div(full.saturating_sub(missing), period);
+    (decision(verdict, capacity, remaining, ceil_div(missing, refill)), next)
 }
 
 /// Gives back at tick `now` what is left of `cost` units that were charged at tick `charged_at`; the new state, or `None` where
@@ -71,17 +78,15 @@ pub fn decide(params: &Params, state: Option<&State>, now: u64, cost: u64) -> (D
 /// what arrives: late refunds err towards denial, by at most `refill * (now - charged_at)`.
 #[must_use]
 pub fn refund(params: &Params, state: &State, now: u64, cost: u64, charged_at: u64) -> Option<State> {
-    let full = params.capacity.saturating_mul(params.period);
-    let (level, at) = params.refilled(state, now);
-    let elapsed = at.saturating_sub(charged_at).min(ceil_div(full, params.refill));
+    let (missing, at) = params.lacking(state, now);
+    let elapsed = at.saturating_sub(charged_at).min(ceil_div(params.full(), params.refill));
     let charged = cost.min(params.capacity).saturating_mul(params.period);
     let left = charged.saturating_sub(elapsed.saturating_mul(params.refill));
-    (left > 0).then_some(State { level: level.saturating_add(left).min(full), at })
+    (left > 0).then_some(State { missing: missing.saturating_sub(left), at })
 }
 
 /// The tick at which the bucket is full again: from then on the state decides like no state.
 #[must_use]
 pub fn expires_at(params: &Params, state: &State) -> u64 {
-    let missing = params.capacity.saturating_mul(params.period).saturating_sub(state.level);
-    state.at.saturating_add(ceil_div(missing, params.refill))
+    state.at.saturating_add(ceil_div(state.missing.min(params.full()), params.refill))
 }

@@ -80,7 +80,7 @@ impl Pure {
             Some(State::FixedWindow(s)) => (Some(s.start), Some(s.count), None),
             Some(State::EndingWindow(s)) => (Some(s.end), Some(s.count), None),
             Some(State::SlidingWindowCounter(s)) => (Some(s.start), Some(s.previous), Some(s.current)),
-            Some(State::TokenBucket(s)) => (Some(s.level), Some(s.at), None),
+            Some(State::TokenBucket(s)) => (Some(s.missing), Some(s.at), None),
             Some(State::LeakyBucket(s)) => (Some(s.backlog), Some(s.at), None),
             Some(State::SlidingWindowLog(_)) => panic!("the shell lets no log through"),
             None => (None, None, None),
@@ -115,7 +115,7 @@ impl Pure {
                         current,
                     })
                 }
-                Params::TokenBucket(_) => State::TokenBucket(token_bucket::State { level: one, at: two }),
+                Params::TokenBucket(_) => State::TokenBucket(token_bucket::State { missing: one, at: two }),
                 _ => State::LeakyBucket(leaky_bucket::State { backlog: one, at: two }),
             }
         });
@@ -167,7 +167,7 @@ impl Pure {
                 let [start, previous, current] = [s.start, s.previous, s.current].map(Some);
                 ("sliding_window_counter_expires_at", &[a, b, start, previous, current])
             }
-            State::TokenBucket(s) => ("token_bucket_expires_at", &[a, b, c, Some(s.level), Some(s.at)]),
+            State::TokenBucket(s) => ("token_bucket_expires_at", &[a, b, c, Some(s.missing), Some(s.at)]),
             State::LeakyBucket(s) => ("leaky_bucket_expires_at", &[a, b, c, Some(s.backlog), Some(s.at)]),
             State::SlidingWindowLog(_) => return None,
         };

@@ -150,7 +150,7 @@ pub(crate) fn tag(limit: &Limit) -> u8 {
         Params::FixedWindow(_) => 1,
         Params::SlidingWindowLog(_) => 2,
         Params::SlidingWindowCounter(_) => 3,
-        Params::TokenBucket(_) => 4,
+        Params::TokenBucket(_) => 7,
         Params::LeakyBucket(_) => 5,
         Params::EndingWindow(_) => 6,
     };
@@ -261,7 +261,7 @@ fn string_state(bytes: &[u8]) -> (u8, State) {
         (3, &[start, previous, current]) => {
             State::SlidingWindowCounter(sliding_window_counter::State { start, previous, current })
         }
-        (4, &[level, at]) => State::TokenBucket(token_bucket::State { level, at }),
+        (7, &[missing, at]) => State::TokenBucket(token_bucket::State { missing, at }),
         (5, &[backlog, at]) => State::LeakyBucket(leaky_bucket::State { backlog, at }),
         other => panic!("no state: {other:?}"),
     };

@@ -194,7 +194,9 @@ pub fn state(params: &Params, history: &[Entry], seen: i128) -> State {
             State::SlidingWindowLog(sliding_window_log::State::from_entries(live))
         }
         Params::TokenBucket(p) => {
-            State::TokenBucket(token_bucket::State { level: whole(level(p, history, seen)), at: whole(seen) })
+            let full = i128::from(p.capacity) * i128::from(p.period);
+            let missing = whole(full - level(p, history, seen));
+            State::TokenBucket(token_bucket::State { missing, at: whole(seen) })
         }
         Params::LeakyBucket(p) => {
             let drained = seen * i128::from(p.rate);

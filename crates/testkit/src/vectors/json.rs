@@ -175,7 +175,7 @@ fn state_to(state: Option<&State>) -> String {
         Some(State::SlidingWindowCounter(s)) => {
             object(&[("start", s.start), ("previous", s.previous), ("current", s.current)])
         }
-        Some(State::TokenBucket(s)) => object(&[("level", s.level), ("at", s.at)]),
+        Some(State::TokenBucket(s)) => object(&[("missing", s.missing), ("at", s.at)]),
         Some(State::LeakyBucket(s)) => object(&[("backlog", s.backlog), ("at", s.at)]),
     }
 }
@@ -200,7 +200,9 @@ fn state_from(algorithm: Algorithm, value: &Value) -> State {
             previous: n("previous"),
             current: n("current"),
         }),
-        Algorithm::TokenBucket => State::TokenBucket(token_bucket::State { level: n("level"), at: n("at") }),
+        Algorithm::TokenBucket => {
+            State::TokenBucket(token_bucket::State { missing: n("missing"), at: n("at") })
+        }
         Algorithm::LeakyBucket => {
             State::LeakyBucket(leaky_bucket::State { backlog: n("backlog"), at: n("at") })
         }
