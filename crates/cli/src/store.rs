@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use cupo_config::{Config, ConfigErrors, MemoryBound, PasswordSource, RedisSource, StoreSource, read_file};
-use cupo_core::{Check, CheckItem, Executed, Store, StoreError, Timestamp};
+use cupo_core::{Check, CheckItem, Executed, Preview, Store, StoreError, Timestamp};
 use cupo_store_memory::{MemoryStore, MemoryStoreError};
 use cupo_store_redis::{RedisError, RedisSettings, RedisStore, Secret};
 use thiserror::Error;
@@ -90,6 +90,13 @@ impl Store for AnyStore {
             Self::Memory(store) => Ok(store.execute(check, now)),
             // The future of the larger store would make every future of the smaller one as large.
             Self::Redis(store) => Box::pin(store.check(check, now)).await,
+        }
+    }
+
+    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+        match self {
+            Self::Memory(store) => Ok(store.preview(check, now)),
+            Self::Redis(store) => Box::pin(store.preview(check, now)).await,
         }
     }
 

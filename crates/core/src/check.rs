@@ -92,6 +92,17 @@ pub struct Executed {
     pub decisions: Decisions,
 }
 
+/// What a store would answer to a check now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// The instant that it goes by, by the clock that decides.
+    pub at: Timestamp,
+    /// The balance of each item as it is: what a peek says.
+    pub balances: Decisions,
+    /// What [`Store::check`](crate::Store::check) would say.
+    pub decisions: Decisions,
+}
+
 impl Executed {
     /// Whether every decision admits, which is when all were charged.
     #[must_use]

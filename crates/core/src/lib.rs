@@ -51,7 +51,7 @@ mod token;
 pub use algorithm::{Algorithm, Change, Charge, Params, State};
 pub use attributes::Attributes;
 pub use calendar::{Calendar, CalendarError};
-pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed};
+pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed, Preview};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
 pub use engine::Engine;

@@ -4,7 +4,7 @@ use core::future::Future;
 
 use thiserror::Error;
 
-use crate::check::{Check, CheckItem, Executed};
+use crate::check::{Check, CheckItem, Executed, Preview};
 use crate::time::Timestamp;
 
 /// Executes checks, all or nothing.
@@ -32,6 +32,17 @@ pub trait Store: Send + Sync {
         now: Timestamp,
     ) -> impl Future<Output = Result<Executed, StoreError>> + Send;
 
+    /// What [`check`](Self::check) would answer to `check`, and the balances as they are, of one instant. Nothing is charged
+    /// and no key is created.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not tell.
+    fn preview(
+        &self,
+        check: &Check,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Preview, StoreError>> + Send;
+
     /// Takes back the slot of a delayed request that was cancelled before its slot came, as far as
     /// [`Limit::cancel`](crate::Limit::cancel) allows. `end` is the instant of the decision plus its `reset_after`.
     ///
@@ -54,6 +65,14 @@ impl<S: Store> Store for std::sync::Arc<S> {
         (**self).check(check, now)
     }
 
+    fn preview(
+        &self,
+        check: &Check,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Preview, StoreError>> + Send {
+        (**self).preview(check, now)
+    }
+
     fn cancel(
         &self,
         item: &CheckItem,
@@ -68,6 +87,9 @@ impl<S: Store> Store for std::sync::Arc<S> {
 pub trait Fallback: Send + Sync {
     /// Executes `check` as [`Store::check`] does.
     fn execute(&self, check: &Check, now: Timestamp) -> Executed;
+
+    /// What it would answer, as [`Store::preview`] does.
+    fn preview(&self, check: &Check, now: Timestamp) -> Preview;
 
     /// Takes back a slot as [`Store::cancel`] does.
     fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp);

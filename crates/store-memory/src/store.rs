@@ -1,7 +1,7 @@
 //! The store: shards, and checks over several of them.
 
 use cupo_core::{
-    Algorithm, Charge, Check, CheckItem, Decision, Decisions, Executed, Fallback, Key, Limit, Store,
+    Algorithm, Charge, Check, CheckItem, Decision, Decisions, Executed, Fallback, Key, Limit, Preview, Store,
     StoreError, Timestamp,
 };
 use parking_lot::{Mutex, MutexGuard};
@@ -126,7 +126,7 @@ impl MemoryStore {
                 decisions.push(decision);
                 Executed { at, decisions }
             }
-            items => self.execute_many(items, now),
+            items => self.execute_many(items, now, None),
         }
     }
 
@@ -146,7 +146,21 @@ impl MemoryStore {
         (at, shard.decide(&Item { key, limit, cost }, at, &self.seed))
     }
 
-    fn execute_many(&self, items: &[CheckItem], now: Timestamp) -> Executed {
+    /// What [`execute`](Self::execute) would answer at `now`, and the balances as they are. Changes nothing.
+    #[must_use]
+    pub fn preview(&self, check: &Check, now: Timestamp) -> Preview {
+        let mut balances = Decisions::new();
+        let Executed { at, decisions } = self.execute_many(check.items(), now, Some(&mut balances));
+        Preview { at, balances, decisions }
+    }
+
+    /// Where `balances` are asked for they are told, and nothing is charged.
+    fn execute_many(
+        &self,
+        items: &[CheckItem],
+        now: Timestamp,
+        balances: Option<&mut Decisions>,
+    ) -> Executed {
         let items: SmallVec<[Item<'_>; 4]> = items
             .iter()
             .map(|i| Item { key: self.seed.of_key(i.key.as_bytes()), limit: &i.limit, cost: i.cost })
@@ -173,7 +187,16 @@ impl MemoryStore {
             }
             plans.push(plan);
         }
-        if plans.iter().all(|plan| plan.decision.is_admitted()) {
+        let is_admitted = plans.iter().all(|plan| plan.decision.is_admitted());
+        if let Some(balances) = balances {
+            for (item, plan) in items.iter().zip(&mut plans) {
+                let peek = shards[of(item)].plan_peek(plan, item.limit, now);
+                balances.push(peek.decision);
+                if !is_admitted && plan.decision.is_admitted() {
+                    *plan = peek;
+                }
+            }
+        } else if is_admitted {
             for (item, plan) in items.iter().zip(&plans) {
                 shards[of(item)].commit(item, plan, now);
             }
@@ -267,6 +290,10 @@ impl Fallback for MemoryStore {
         Self::execute(self, check, now)
     }
 
+    fn preview(&self, check: &Check, now: Timestamp) -> Preview {
+        Self::preview(self, check, now)
+    }
+
     fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
         Self::cancel(self, item, now, end);
     }
@@ -275,6 +302,10 @@ impl Fallback for MemoryStore {
 impl Store for MemoryStore {
     async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
         Ok(self.execute(check, now))
+    }
+
+    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+        Ok(Self::preview(self, check, now))
     }
 
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {

@@ -41,6 +41,7 @@ mod find;
 mod lane;
 mod name;
 mod node;
+mod preview;
 mod script;
 mod secret;
 mod settings;

@@ -13,7 +13,7 @@ macro_rules! file {
 }
 
 macro_rules! script {
-    ($clock:literal, $shell:literal) => {
+    ($clock:literal, $($shell:literal),+) => {
         concat!(
             file!("number.lua"),
             file!("fixed_window.lua" as "fixed_window"),
@@ -25,7 +25,7 @@ macro_rules! script {
             file!($clock),
             file!("state.lua"),
             file!("log.lua" as "log"),
-            file!($shell)
+            $(file!($shell)),+
         )
     };
 }
@@ -48,6 +48,7 @@ impl Script {
 pub(crate) struct Scripts {
     pub(crate) check: Script,
     pub(crate) refund: Script,
+    pub(crate) preview: Script,
 }
 
 impl Scripts {
@@ -56,10 +57,12 @@ impl Scripts {
             StoreClock::Server => Self {
                 check: Script::new(script!("clock.lua", "shell.lua")),
                 refund: Script::new(script!("clock.lua", "refund.lua")),
+                preview: Script::new(script!("clock.lua", "preview.lua", "shell.lua")),
             },
             StoreClock::Caller => Self {
                 check: Script::new(script!("clock_virtual.lua", "shell.lua")),
                 refund: Script::new(script!("clock_virtual.lua", "refund.lua")),
+                preview: Script::new(script!("clock_virtual.lua", "preview.lua", "shell.lua")),
             },
         }
     }

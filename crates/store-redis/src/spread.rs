@@ -17,11 +17,11 @@ use crate::lane::Answer;
 use crate::store::Inner;
 
 /// The items of a check in one slot.
-struct Part {
-    slot: u16,
-    lines: Lines,
+pub(crate) struct Part {
+    pub(crate) slot: u16,
+    pub(crate) lines: Lines,
     /// Where each stands in the check.
-    places: Vec<usize>,
+    pub(crate) places: Vec<usize>,
     answer: Option<Answer>,
 }
 
@@ -86,7 +86,7 @@ fn room(line: &Line) -> u64 {
     line.limit.quota().checked_div(line.cost.max(1)).unwrap_or(0)
 }
 
-fn split(lines: Lines) -> Vec<Part> {
+pub(crate) fn split(lines: Lines) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for (place, line) in lines.into_iter().enumerate() {
         let slot = line.name.slot;
@@ -103,7 +103,8 @@ fn split(lines: Lines) -> Vec<Part> {
     parts
 }
 
-fn peek(lines: &Lines) -> Lines {
+/// The same lines, which take nothing.
+pub(crate) fn peek(lines: &Lines) -> Lines {
     lines.iter().map(|line| Line { cost: 0, ..line.clone() }).collect()
 }
 
@@ -154,11 +155,15 @@ fn join(parts: &[Part], count: usize) -> Option<Answer> {
             part.answer.as_ref().map_or_else(unknown, |answer| answer.executed.decisions.clone());
         placed.extend(part.places.iter().copied().zip(decisions));
     }
-    placed.sort_by_key(|(place, _)| *place);
-    let decisions: Decisions = placed.into_iter().map(|(_, decision)| decision).collect();
     Some(Answer {
-        executed: Executed { at: answers().map(|a| a.executed.at).max()?, decisions },
+        executed: Executed { at: answers().map(|a| a.executed.at).max()?, decisions: join_places(placed) },
         sent: answers().map(|a| a.sent).min()?,
         received: answers().map(|a| a.received).max()?,
     })
+}
+
+/// Decisions in the order of their places.
+pub(crate) fn join_places(mut placed: Vec<(usize, Decision)>) -> Decisions {
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, decision)| decision).collect()
 }

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use cupo_core::{Algorithm, Charge, Check, CheckItem, Executed, Key, Store, StoreError, Timestamp};
+use cupo_core::{Algorithm, Charge, Check, CheckItem, Executed, Key, Preview, Store, StoreError, Timestamp};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -30,8 +30,8 @@ pub struct RedisStore {
 pub(crate) struct Inner {
     pub(crate) settings: RedisSettings,
     pub(crate) naming: Naming,
-    scripts: Scripts,
-    topology: Arc<Topology>,
+    pub(crate) scripts: Scripts,
+    pub(crate) topology: Arc<Topology>,
     lanes: Box<[Lane]>,
     waiters: AtomicUsize,
     pub(crate) cache: Option<DenialCache>,
@@ -154,6 +154,13 @@ impl Store for RedisStore {
         Ok(answer.executed)
     }
 
+    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+        if check.items().is_empty() {
+            return Ok(Preview { at: now, balances: Default::default(), decisions: Default::default() });
+        }
+        self.inner.preview(check, now).await
+    }
+
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
         if item.limit.algorithm() != Algorithm::LeakyBucket {
             return Ok(());
@@ -194,7 +201,7 @@ impl Inner {
         Bounds { batch_max, calls: self.settings.calls_in_flight }
     }
 
-    fn caller_clock(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn caller_clock(&self, now: Timestamp) -> Option<Timestamp> {
         (self.settings.clock == StoreClock::Caller).then_some(now)
     }
 
@@ -333,10 +340,10 @@ async fn work(inner: Arc<Inner>, slot: u16) {
 }
 
 /// A place among those who wait; given back when the caller has its answer or gives up.
-struct Place<'a>(&'a Inner);
+pub(crate) struct Place<'a>(&'a Inner);
 
 impl<'a> Place<'a> {
-    fn take(inner: &'a Inner) -> Result<Self, StoreError> {
+    pub(crate) fn take(inner: &'a Inner) -> Result<Self, StoreError> {
         let place = Self(inner);
         if inner.waiters.fetch_add(1, Ordering::Relaxed) >= inner.settings.max_waiters {
             return Err(StoreError::Overloaded);

@@ -93,7 +93,13 @@ async fn a_check_over_several_slots_admits_nothing_more_and_keeps_its_order() {
     };
     let mut admitted = 0;
     for n in 0..10 {
+        let preview = store.preview(&check(n), Timestamp::EPOCH).await.unwrap();
         let executed = store.check(&check(n), Timestamp::EPOCH).await.unwrap();
+        let said = |decisions: &cupo_core::Decisions| -> Vec<(bool, u64)> {
+            decisions.iter().map(|d| (d.is_admitted(), d.remaining)).collect()
+        };
+        assert_eq!(said(&preview.decisions), said(&executed.decisions));
+        assert_eq!(said(&preview.balances)[2], (true, 50), "nothing was charged by asking");
         let shown: Vec<u64> = executed.decisions.iter().map(|d| d.limit).collect();
         assert_eq!(shown, [1_000, 3, 50]);
         admitted += u64::from(executed.is_admitted());

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::yield_now;
 
 use cupo_core::{
-    Check, CheckItem, Decision, Decisions, Executed, State, Store, StoreError, Timestamp, Verdict,
+    Check, CheckItem, Decision, Decisions, Executed, Preview, State, Store, StoreError, Timestamp, Verdict,
 };
 use cupo_testkit::conformance::{self, Setup};
 use parking_lot::Mutex;
@@ -35,6 +35,8 @@ enum Fault {
     StartsAnewWhenTheClockStepsBack,
     /// Keeps a state for keys that were only peeked at.
     PeeksCreateKeys,
+    /// Charges what was only asked about.
+    PreviewsCharge,
     /// Puts the parts of a key together without their lengths.
     RunsKeysTogether,
     /// Counts requests, not units.
@@ -173,6 +175,28 @@ impl Store for Toy {
         Ok(Executed { at, decisions })
     }
 
+    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+        let mut balances = Decisions::new();
+        let mut decisions = Decisions::new();
+        let at = {
+            let mut inner = self.inner.lock();
+            let at = self.at(&mut inner, now);
+            for item in check.items() {
+                self.forget(&mut inner, item, at);
+                balances.push(self.decide(&inner, &CheckItem { cost: 0, ..item.clone() }, at).0);
+                decisions.push(self.decide(&inner, item, at).0);
+            }
+            at
+        };
+        if self.fault == Fault::PreviewsCharge {
+            decisions = self.check(check, now).await?.decisions;
+        } else if !decisions.iter().all(Decision::is_admitted) {
+            let admitted = decisions.iter_mut().zip(&balances).filter(|(decision, _)| decision.is_admitted());
+            admitted.for_each(|(decision, balance)| *decision = *balance);
+        }
+        Ok(Preview { at, balances, decisions })
+    }
+
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
         let mut inner = self.inner.lock();
         let at = self.at(&mut inner, now);
@@ -238,6 +262,7 @@ found_out! {
     forgets_by_a_running_clock: ForgetsByARunningClock => many_keys_follow_their_models;
     starts_anew: StartsAnewWhenTheClockStepsBack => random_histories_follow_the_model the_laws_hold;
     peeks_create_keys: PeeksCreateKeys => a_peek_creates_no_key the_laws_hold;
+    previews_charge: PreviewsCharge => a_preview_is_what_a_check_answers;
     runs_keys_together: RunsKeysTogether => lookalike_keys_are_distinct;
     ignores_costs: IgnoresCosts => the_frozen_traces_are_followed the_laws_hold;
     cancels_anything: CancelsAnything => cancelled_slots_are_given_back;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cupo_core::{
     Check, CheckItem, Engine, Executed, ManualClock, Observer, OnStoreError, Outcome, Policy, PolicySource,
-    RuleSource, Store, StoreError, Timestamp,
+    Preview, RuleSource, Store, StoreError, Timestamp,
 };
 use cupo_testkit::conformance::ReferenceStore;
 
@@ -28,6 +28,11 @@ impl Store for Brittle {
     async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
         self.health()?;
         self.inner.check(check, now).await
+    }
+
+    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+        self.health()?;
+        Store::preview(&self.inner, check, now).await
     }
 
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {

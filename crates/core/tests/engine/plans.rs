@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cupo_core::{
     Action, CallerSource, Check, CheckItem, Engine, Entry, Executed, KeySecret, Limit, LimitSource,
-    ManualClock, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicySource, Problem,
-    Rate, RuleSource, Settled, Store, StoreError, TierSource, Timestamp, Who,
+    ManualClock, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicySource, Preview,
+    Problem, Rate, RuleSource, Settled, Store, StoreError, TierSource, Timestamp, Who,
 };
 use cupo_testkit::conformance::ReferenceStore;
 
@@ -55,6 +55,10 @@ struct Gone;
 
 impl Store for Gone {
     async fn check(&self, _: &Check, _: Timestamp) -> Result<Executed, StoreError> {
+        Err(StoreError::Timeout)
+    }
+
+    async fn preview(&self, _: &Check, _: Timestamp) -> Result<Preview, StoreError> {
         Err(StoreError::Timeout)
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use cupo_core::{
     Attributes, Change, Check, CheckItem, Engine, Executed, Key, KeySpec, Limit, ManualClock, Outcome,
-    Policy, PolicySource, Rate, RuleSource, State, Store, StoreError, Timestamp,
+    Policy, PolicySource, Preview, Rate, RuleSource, State, Store, StoreError, Timestamp,
 };
 use parking_lot::Mutex;
 
@@ -39,6 +39,10 @@ impl Store for TestStore {
             states.extend(state.map(|state| (item.key.clone(), state)));
         }
         Ok(Executed { at: now, decisions })
+    }
+
+    async fn preview(&self, _: &Check, _: Timestamp) -> Result<Preview, StoreError> {
+        Err(StoreError::Unavailable)
     }
 
     async fn cancel(&self, _: &CheckItem, _: Timestamp, _: Timestamp) -> Result<(), StoreError> {

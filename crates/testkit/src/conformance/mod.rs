@@ -13,6 +13,7 @@ mod cancel;
 mod checks;
 mod concurrency;
 mod decisions;
+mod preview;
 mod reference;
 
 use core::future::Future;
@@ -35,6 +36,7 @@ pub use concurrency::{
     concurrent_admissions_over_time,
 };
 pub use decisions::{random_histories_follow_the_model, the_frozen_traces_are_followed, the_laws_hold};
+pub use preview::a_preview_is_what_a_check_answers;
 pub use reference::ReferenceStore;
 
 /// How to make the stores that are tried. Every closure that makes one serves where its futures need no runtime.
@@ -71,7 +73,7 @@ pub type Part<S> = fn(&S);
 
 /// Every part of the suite by its name.
 #[must_use]
-pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 14] {
+pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 15] {
     [
         ("the_frozen_traces_are_followed", the_frozen_traces_are_followed),
         ("random_histories_follow_the_model", random_histories_follow_the_model),
@@ -81,6 +83,7 @@ pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 14] {
         ("the_order_of_items_changes_nothing", the_order_of_items_changes_nothing),
         ("many_keys_follow_their_models", many_keys_follow_their_models),
         ("a_peek_creates_no_key", a_peek_creates_no_key),
+        ("a_preview_is_what_a_check_answers", a_preview_is_what_a_check_answers),
         ("a_broken_clock_does_not_open_the_gate", a_broken_clock_does_not_open_the_gate),
         ("lookalike_keys_are_distinct", lookalike_keys_are_distinct),
         ("cancelled_slots_are_given_back", cancelled_slots_are_given_back),
@@ -105,6 +108,7 @@ macro_rules! conformance {
             the_order_of_items_changes_nothing
             many_keys_follow_their_models
             a_peek_creates_no_key
+            a_preview_is_what_a_check_answers
             a_broken_clock_does_not_open_the_gate
             lookalike_keys_are_distinct
             cancelled_slots_are_given_back

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cupo_core::{Check, CheckItem, Executed, Fallback, Key, State, Store, StoreError, Timestamp};
+use cupo_core::{Check, CheckItem, Executed, Fallback, Key, Preview, State, Store, StoreError, Timestamp};
 use parking_lot::Mutex;
 
 /// One lock around everything. Bounded by nothing: not for production.
@@ -56,6 +56,24 @@ impl Fallback for ReferenceStore {
         Executed { at, decisions: shown.collect() }
     }
 
+    fn preview(&self, check: &Check, now: Timestamp) -> Preview {
+        let Inner { states, clock } = &*self.0.lock();
+        let at = now.max(*clock);
+        let decide = |item: &CheckItem, cost| {
+            let tick = item.limit.resolution().tick(at);
+            let alive = |state: &&State| tick < item.limit.params().expires_at(state);
+            item.limit.decide(states.get(&item.key).filter(alive), at, cost).0
+        };
+        let balances: cupo_core::Decisions = check.items().iter().map(|item| decide(item, 0)).collect();
+        let mut decisions: cupo_core::Decisions =
+            check.items().iter().map(|item| decide(item, item.cost)).collect();
+        if !decisions.iter().all(|decision| decision.is_admitted()) {
+            let admitted = decisions.iter_mut().zip(&balances).filter(|(decision, _)| decision.is_admitted());
+            admitted.for_each(|(decision, balance)| *decision = *balance);
+        }
+        Preview { at, balances, decisions }
+    }
+
     fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
         let Inner { states, clock } = &mut *self.0.lock();
         let at = now.max(*clock);
@@ -70,6 +88,10 @@ impl Fallback for ReferenceStore {
 impl Store for ReferenceStore {
     async fn check(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
         Ok(self.execute(check, now))
+    }
+
+    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+        Ok(Fallback::preview(self, check, now))
     }
 
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {

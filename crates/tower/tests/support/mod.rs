@@ -10,8 +10,8 @@ use std::time::Duration;
 use axum::Router;
 use bytes::Bytes;
 use cupo_core::{
-    Action, Check, CheckItem, Engine, Executed, KeySpec, Limit, ManualClock, Policy, PolicySource, Rate,
-    RuleSource, Store, StoreError, Timestamp, Trust,
+    Action, Check, CheckItem, Engine, Executed, KeySpec, Limit, ManualClock, Policy, PolicySource, Preview,
+    Rate, RuleSource, Store, StoreError, Timestamp, Trust,
 };
 use cupo_store_memory::MemoryStore;
 use http::{Request, Response};
@@ -65,6 +65,14 @@ impl Store for TestStore {
         let executed = Store::check(&self.store, check, now).await;
         self.checked.add_permits(1);
         executed
+    }
+
+    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+        self.travel().await;
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable);
+        }
+        Store::preview(&self.store, check, now).await
     }
 
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
