@@ -1,6 +1,7 @@
 //! The engine: snapshot → check → store → fold → observe. Every door asks it, and nothing else decides.
 
 use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -8,6 +9,7 @@ use arc_swap::ArcSwap;
 use crate::attributes::Attributes;
 use crate::check::{Check, CheckItem, Executed};
 use crate::clock::{Clock, SystemClock};
+use crate::in_force::InForce;
 use crate::observer::{Observer, Unobserved};
 use crate::outcome::Outcome;
 use crate::policy::{Applicable, Policy, Prepared, ShadowItems};
@@ -21,7 +23,9 @@ const PEEKS: usize = 32;
 
 /// A policy, the store that counts for it, a clock, and whoever observes. Share it by [`Arc`].
 pub struct Engine<S, C = SystemClock, O = Unobserved> {
-    policy: ArcSwap<Policy>,
+    in_force: ArcSwap<InForce>,
+    /// That of what is in force: tells those who keep a copy when to look again.
+    generation: AtomicU64,
     store: S,
     clock: C,
     observer: O,
@@ -42,7 +46,8 @@ impl<S: Store> Engine<S> {
     /// An engine on the system's clock that nobody observes.
     pub fn new(policy: Arc<Policy>, store: S) -> Self {
         Self {
-            policy: ArcSwap::new(policy),
+            in_force: ArcSwap::from_pointee(InForce::first(policy)),
+            generation: AtomicU64::new(0),
             store,
             clock: SystemClock::new(),
             observer: Unobserved,
@@ -55,7 +60,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// The same engine on another clock.
     pub fn with_clock<D: Clock>(self, clock: D) -> Engine<S, D, O> {
         Engine {
-            policy: self.policy,
+            in_force: self.in_force,
+            generation: self.generation,
             store: self.store,
             clock,
             observer: self.observer,
@@ -66,7 +72,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// The same engine with another observer.
     pub fn with_observer<P: Observer>(self, observer: P) -> Engine<S, C, P> {
         Engine {
-            policy: self.policy,
+            in_force: self.in_force,
+            generation: self.generation,
             store: self.store,
             clock: self.clock,
             observer,
@@ -81,15 +88,44 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         Self { fallback: Some(fallback), ..self }
     }
 
+    /// What is in force: a policy, and which one it is.
+    pub fn in_force(&self) -> Arc<InForce> {
+        self.in_force.load_full()
+    }
+
     /// The policy in force.
     pub fn policy(&self) -> Arc<Policy> {
-        self.policy.load_full()
+        Arc::clone(self.in_force.load().policy())
+    }
+
+    /// The [generation](InForce::generation) of what is in force. Asking costs less than taking it: who keeps a copy sees
+    /// whether it still holds.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Puts another policy in force, whole. Requests in flight finish under the one they began with; counters stay with the
     /// names of their rules.
     pub fn swap_policy(&self, policy: Arc<Policy>) {
-        self.policy.store(policy);
+        self.swap_policy_with(policy, |_| ());
+    }
+
+    /// The same; shows what is going to be in force to `before`, right before it is, so that a door can swap what it keeps with
+    /// the policy: who then sees the new [`generation`](Self::generation) sees that as well. `before` is called again where
+    /// somebody else swaps at the same time and was faster.
+    pub fn swap_policy_with(&self, policy: Arc<Policy>, mut before: impl FnMut(&Arc<InForce>)) {
+        let mut current = self.in_force.load_full();
+        let mut next = Arc::new(current.followed_by(policy));
+        loop {
+            before(&next);
+            let was = self.in_force.compare_and_swap(&current, Arc::clone(&next));
+            if Arc::ptr_eq(&was, &current) {
+                self.generation.fetch_max(next.generation(), Ordering::Release);
+                return;
+            }
+            current = Arc::clone(&was);
+            next = Arc::new(current.followed_by(Arc::clone(next.policy())));
+        }
     }
 
     /// The store.
@@ -119,12 +155,25 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         attributes: &A,
         now: Timestamp,
     ) -> Result<Outcome, StoreError> {
-        let policy = self.policy.load_full();
-        let outcome = match policy.prepare(attributes) {
-            Err(settled) => Outcome::settle(policy, now, settled),
+        self.decide_under(self.in_force(), attributes, now).await
+    }
+
+    /// The same under what was [in force](Self::in_force) when the request came: for doors that went by it before, such as to find
+    /// the client's address.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not decide and a rule refuses then; the observer has been told.
+    pub async fn decide_under<A: Attributes + Sync + ?Sized>(
+        &self,
+        in_force: Arc<InForce>,
+        attributes: &A,
+        now: Timestamp,
+    ) -> Result<Outcome, StoreError> {
+        let outcome = match in_force.policy().prepare(attributes) {
+            Err(settled) => Outcome::settle(in_force, now, settled),
             Ok(prepared) => match self.execute(&prepared.check, now).await {
                 Ok(executed) => {
-                    let mut outcome = Outcome::fold(policy, prepared.check, &prepared.rules, &executed);
+                    let mut outcome = Outcome::fold(in_force, prepared.check, &prepared.rules, &executed);
                     if prepared.bad_credentials {
                         outcome = outcome.with_bad_credentials();
                     }
@@ -133,7 +182,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
                     }
                     outcome
                 }
-                Err(error) => self.decide_without_store(policy, prepared, now, error)?,
+                Err(error) => self.decide_without_store(in_force, prepared, now, error)?,
             },
         };
         self.observer.decided(&outcome);
@@ -143,19 +192,20 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// Decides by what each rule says of a store that cannot.
     fn decide_without_store(
         &self,
-        policy: Arc<Policy>,
+        in_force: Arc<InForce>,
         prepared: Prepared,
         now: Timestamp,
         error: StoreError,
     ) -> Result<Outcome, StoreError> {
         let bad_credentials = prepared.bad_credentials;
-        let Some(local) = prepared.shares(&policy) else { return Err(error) };
+        let Some(local) = prepared.shares(in_force.policy()) else { return Err(error) };
         let executed = match &self.fallback {
             _ if local.check.items().is_empty() => Executed { at: now, decisions: Default::default() },
             Some(fallback) => fallback.execute(&local.check, now),
             None => return Err(error),
         };
-        let outcome = Outcome::fold(policy, local.check, &local.rules, &executed).without_store(error);
+        let outcome = Outcome::fold(in_force, local.check, &local.rules, &executed);
+        let outcome = outcome.without_store(error);
         Ok(if bad_credentials { outcome.with_bad_credentials() } else { outcome })
     }
 
@@ -179,10 +229,23 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         attributes: &A,
         about: Option<(&str, &str)>,
     ) -> Result<Result<Standing, Box<Outcome>>, StoreError> {
-        let (policy, now) = (self.policy.load_full(), self.clock.now());
+        self.standing_under(self.in_force(), attributes, about).await
+    }
+
+    /// The same under what was [in force](Self::in_force) when the request came.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not tell; the observer has been told.
+    pub async fn standing_under<A: Attributes + Sync + ?Sized>(
+        &self,
+        in_force: Arc<InForce>,
+        attributes: &A,
+        about: Option<(&str, &str)>,
+    ) -> Result<Result<Standing, Box<Outcome>>, StoreError> {
+        let (policy, now) = (Arc::clone(in_force.policy()), self.clock.now());
         let guard = policy.guard(attributes);
         let executed = self.execute(&guard.check, now).await?;
-        let asked = Outcome::fold(Arc::clone(&policy), guard.check, &guard.rules, &executed);
+        let asked = Outcome::fold(Arc::clone(&in_force), guard.check, &guard.rules, &executed);
         let refused = match policy.applicable(attributes, about) {
             _ if !asked.is_admitted() => asked,
             Ok(_) if attributes.has_bad_credentials() => asked.with_bad_credentials(),
@@ -190,7 +253,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             Err(settled @ Settled::Allowed(_)) => {
                 return Ok(Ok(Standing::settle(policy, executed.at, settled)));
             }
-            Err(settled) => Outcome::settle(policy, executed.at, settled),
+            Err(settled) => Outcome::settle(in_force, executed.at, settled),
         };
         self.observer.decided(&refused);
         Ok(Err(Box::new(refused)))

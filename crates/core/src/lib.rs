@@ -31,6 +31,7 @@ pub mod clock;
 mod decision;
 mod engine;
 mod host;
+mod in_force;
 mod key;
 mod limit;
 mod method;
@@ -56,6 +57,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
 pub use engine::Engine;
 pub use host::canonical_host;
+pub use in_force::InForce;
 pub use key::{
     ApiKeyHash, Key, KeyBuilder, KeySecret, KeySpec, KeySpecError, Kind, LEAST_SECRET_BYTES, NotAHash,
     SecretTooShort, canonical_address,

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::check::{Check, CheckItem, Executed};
 use crate::decision::{Decision, Verdict};
+use crate::in_force::InForce;
 use crate::key::Key;
 use crate::limit::Limit;
 use crate::policy::{Action, Policy, Rule};
@@ -18,7 +19,7 @@ use crate::time::Timestamp;
 /// The answer for a whole request.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    policy: Arc<Policy>,
+    in_force: Arc<InForce>,
     at: Timestamp,
     verdict: Verdict,
     delay: Duration,
@@ -53,26 +54,26 @@ pub struct Ruling<'a> {
 
 impl Outcome {
     /// Folds what the store said about the enforced rules into one answer.
-    pub(crate) fn fold(policy: Arc<Policy>, check: Check, rules: &[usize], executed: &Executed) -> Self {
+    pub(crate) fn fold(in_force: Arc<InForce>, check: Check, rules: &[usize], executed: &Executed) -> Self {
         let decided: SmallVec<[Decided; 2]> = rules
             .iter()
             .zip(&executed.decisions)
             .map(|(&rule, &decision)| Decided { rule, decision })
             .collect();
         let verdict = decided.iter().fold(Verdict::Admit, |whole, d| worse(whole, d.decision.verdict));
-        let mut outcome = Self { check, decided, verdict, ..Self::empty(policy, executed.at) };
+        let mut outcome = Self { check, decided, verdict, ..Self::empty(in_force, executed.at) };
         outcome.binding = if verdict.is_admit() { outcome.tightest() } else { outcome.longest_wait() };
         outcome.delay = outcome.held().map(|(_, decision)| decision.delay).max().unwrap_or_default();
         outcome
     }
 
     /// The answer to a request that was settled before anything was counted.
-    pub(crate) fn settle(policy: Arc<Policy>, at: Timestamp, settled: Settled) -> Self {
+    pub(crate) fn settle(in_force: Arc<InForce>, at: Timestamp, settled: Settled) -> Self {
         let verdict = match settled {
             Settled::Allowed(_) | Settled::Uncounted => Verdict::Admit,
             Settled::Lacks { .. } | Settled::Blocked(_) | Settled::BadCredentials => Verdict::Impossible,
         };
-        Self { verdict, settled: Some(settled), ..Self::empty(policy, at) }
+        Self { verdict, settled: Some(settled), ..Self::empty(in_force, at) }
     }
 
     /// The same outcome for a request with bad credentials: what the limits refuse stays refused for that.
@@ -84,9 +85,9 @@ impl Outcome {
         Self { verdict: Verdict::Impossible, delay: Duration::ZERO, settled, ..self }
     }
 
-    fn empty(policy: Arc<Policy>, at: Timestamp) -> Self {
+    fn empty(in_force: Arc<InForce>, at: Timestamp) -> Self {
         Self {
-            policy,
+            in_force,
             at,
             verdict: Verdict::Admit,
             delay: Duration::ZERO,
@@ -111,7 +112,7 @@ impl Outcome {
     /// The decisions that an admitted request is held for.
     fn held(&self) -> impl Iterator<Item = (&CheckItem, &Decision)> {
         let holds = |d: &Decided| {
-            let delays = self.policy.rule(d.rule).is_some_and(|rule| rule.action() == Action::Delay);
+            let delays = self.policy().rule(d.rule).is_some_and(|rule| rule.action() == Action::Delay);
             delays && !d.decision.delay.is_zero()
         };
         let admitted = self.verdict.is_admit();
@@ -131,7 +132,13 @@ impl Outcome {
     /// The policy that decided.
     #[must_use]
     pub fn policy(&self) -> &Arc<Policy> {
-        &self.policy
+        self.in_force.policy()
+    }
+
+    /// What was in force for the request.
+    #[must_use]
+    pub const fn in_force(&self) -> &Arc<InForce> {
+        &self.in_force
     }
 
     /// The instant of the decision, by the clock that decided.
@@ -199,13 +206,13 @@ impl Outcome {
     #[must_use]
     pub fn lacks(&self) -> Option<&Rule> {
         match self.settled {
-            Some(Settled::Lacks { rule }) => self.policy.rule(rule),
+            Some(Settled::Lacks { rule }) => self.policy().rule(rule),
             _ => None,
         }
     }
 
     fn ruling<'a>(&'a self, item: &'a CheckItem, decided: &Decided) -> Option<Ruling<'a>> {
-        let rule = self.policy.rule(decided.rule)?;
+        let rule = self.policy().rule(decided.rule)?;
         Some(Ruling { rule, key: &item.key, limit: &item.limit, cost: item.cost, decision: decided.decision })
     }
 

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use cupo_core::{Clock, Engine, Entry, Observer, Settled, Store, Verdict};
-use cupo_http::{Peer, Presentation, is_trusted, strip_unvouched};
+use cupo_core::{Clock, Entry, Observer, Policy, Settled, Store, Verdict};
+use cupo_http::{Peer, is_trusted, strip_unvouched};
 use cupo_tower::{CupoLayer, CupoService, RequestOutcome, StatusAnswer};
+use http::request::Parts;
 use http::{Extensions, Request, Response};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
@@ -22,9 +23,10 @@ use crate::peer::PeerInfo;
 use crate::runtime::{Running, serve};
 use crate::settings::ServerSettings;
 
-/// Starts a gateway that forwards what `engine` admits, and answers as `presentation` has it. All workers share the engine.
+/// Starts a gateway that forwards what `layer` admits. All workers share its engine; its
+/// [`reload_handle`](CupoLayer::reload_handle) swaps what it goes by while requests go on.
 ///
-/// Whom the engine's policy trusts is also whose `Forwarded` and `X-Forwarded-*` fields, user header and client address header are
+/// Whom the policy trusts is also whose `Forwarded` and `X-Forwarded-*` fields, user header and client address header are
 /// passed on, and who may send PROXY headers: [`ForwardSettings::trusted`] and [`ServerSettings::may_relay`] are overruled.
 ///
 /// # Errors
@@ -33,44 +35,35 @@ use crate::settings::ServerSettings;
 pub fn start_gateway<S, C, O>(
     mut settings: ServerSettings,
     listeners: Listeners,
-    mut forward: ForwardSettings,
-    presentation: Presentation,
-    engine: Arc<Engine<S, C, O>>,
+    forward: ForwardSettings,
+    layer: CupoLayer<S, C, O>,
 ) -> Result<Running, Error>
 where
     S: Store + 'static,
     C: Clock + 'static,
     O: Observer + 'static,
 {
-    let judge = Arc::clone(&engine);
-    forward.trusted = Arc::new(move |peer, headers| {
-        let policy = judge.policy();
-        let trusted = is_trusted(peer, policy.trust());
-        if !trusted {
-            strip_unvouched(headers, policy.trust());
-        }
-        trusted
-    });
-    let judge = Arc::clone(&engine);
-    settings.may_relay = Arc::new(move |peer| is_trusted(peer, judge.policy().trust()));
+    let judge = layer.reload_handle();
+    settings.may_relay = Arc::new(move |peer| is_trusted(peer, judge.engine().policy().trust()));
     let noted = settings.access_log.is_some();
-    let (identify, status_path) = (settings.identify.clone(), settings.status_path.clone());
-    serve(settings, listeners, move |worker| {
-        // One of its own for each worker, so that counting who holds it costs nothing.
-        let presentation = Arc::new(presentation.clone());
-        let limiter = CupoLayer::new(Arc::clone(&engine)).presentation(presentation);
-        let mut limiter = limiter.peer_by(peer).inspect_by(inspect);
-        if let Some(identify) = &identify {
-            limiter = limiter.identify_by(Arc::clone(identify));
-        }
-        if let Some(path) = &status_path {
-            limiter = limiter.status_at(path);
-        }
-        Gateway {
-            limited: tower_layer::Layer::layer(&limiter, Forwarder::new(forward.clone(), worker)),
-            noted,
-        }
+    let layer = layer.peer_by(peer).inspect_by(inspect).prepare_by(vouch);
+    // Each worker has a service of its own, so that counting who holds what is in force costs nothing.
+    serve(settings, listeners, move |worker| Gateway {
+        limited: tower_layer::Layer::layer(&layer, Forwarder::new(forward.clone(), worker)),
+        noted,
     })
+}
+
+/// Notes for the forwarder whether the peer's own word about its client counts, by the policy that admitted the request; what may
+/// not be said is removed.
+fn vouch(policy: &Policy, head: &mut Parts) {
+    let trusted = is_trusted(peer(&head.extensions), policy.trust());
+    if !trusted {
+        strip_unvouched(&mut head.headers, policy.trust());
+    }
+    if let Some(peer) = head.extensions.get_mut::<PeerInfo>() {
+        peer.trusted = Some(trusted);
+    }
 }
 
 fn peer(extensions: &Extensions) -> Peer {

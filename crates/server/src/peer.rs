@@ -15,25 +15,27 @@ pub struct PeerInfo {
     pub addr: Option<SocketAddr>,
     /// The client that a trusted proxy named in a PROXY header.
     pub relayed: Option<SocketAddr>,
+    /// Whether the request's own word about its client counts, once that is known.
+    pub(crate) trusted: Option<bool>,
 }
 
 impl PeerInfo {
     /// A peer at `addr`.
     #[must_use]
     pub const fn new(addr: SocketAddr) -> Self {
-        Self { addr: Some(addr), relayed: None }
+        Self { addr: Some(addr), relayed: None, trusted: None }
     }
 
     /// A process that connects by a Unix socket.
     #[must_use]
     pub const fn unix() -> Self {
-        Self { addr: None, relayed: None }
+        Self { addr: None, relayed: None, trusted: None }
     }
 
     /// The same connection, passed on for `client`.
     #[must_use]
     pub const fn relaying(self, client: Option<SocketAddr>) -> Self {
-        Self { addr: self.addr, relayed: client }
+        Self { relayed: client, ..self }
     }
 
     /// Who counts as the other end.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cupo_http::{Identify, Peer};
+use cupo_http::Peer;
 
 use crate::access_log::AccessLog;
 use crate::health::StoreReporter;
@@ -32,8 +32,6 @@ pub struct ServerSettings {
     pub max_concurrent_streams: u32,
     /// Where the health endpoint answers, before everything else; `/.cupo/health` by default, `None` for nowhere.
     pub health_path: Option<Cow<'static, str>>,
-    /// Where callers are told which limits apply to them; `/rate-limit-status` by default, `None` for nowhere.
-    pub status_path: Option<Cow<'static, str>>,
     /// Whom the health endpoint asks how the store does; nobody by default.
     pub store_reporter: Option<StoreReporter>,
     /// How long the health endpoint says 503 before listening stops, so that load balancers look elsewhere; zero by
@@ -43,8 +41,6 @@ pub struct ServerSettings {
     pub drain_timeout: Duration,
     /// The access log; none by default.
     pub access_log: Option<AccessLog>,
-    /// What a gateway knows callers by, such as tokens; nothing by default.
-    pub identify: Option<Arc<dyn Identify>>,
     /// Whether connections begin with a PROXY header; off by default.
     pub proxy_protocol: ProxyProtocol,
     /// From whom one is taken where they do: nobody by default. Connections of all others are closed.
@@ -71,12 +67,10 @@ impl Default for ServerSettings {
             limits: ClientLimits::default(),
             max_concurrent_streams: 256,
             health_path: Some(Cow::Borrowed("/.cupo/health")),
-            status_path: Some(Cow::Borrowed("/rate-limit-status")),
             store_reporter: None,
             drain_notice: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
             access_log: None,
-            identify: None,
             proxy_protocol: ProxyProtocol::Off,
             may_relay: Arc::new(|_| false),
         }

@@ -10,8 +10,9 @@ use cupo_http::{Presentation, RequestAttributes};
 use http::Response;
 use http::request::Parts;
 
-use crate::layer::CupoLayer;
+use crate::answers::Bundle;
 use crate::outcome::RequestOutcome;
+use crate::service::Shared;
 use crate::status;
 
 /// What becomes of a request.
@@ -29,8 +30,9 @@ pub(crate) type Hold = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Decides a request and gives its head back. `is_empty` says that it has no body.
 pub(crate) async fn decide<S, C, O>(
-    layer: Arc<CupoLayer<S, C, O>>,
-    head: Parts,
+    shared: Arc<Shared<S, C, O>>,
+    bundle: Arc<Bundle>,
+    mut head: Parts,
     is_empty: bool,
 ) -> (Parts, Next)
 where
@@ -38,22 +40,28 @@ where
     C: Clock + 'static,
     O: Observer + 'static,
 {
-    let policy = layer.engine.policy();
+    let layer = &shared.layer;
+    let (policy, answers) = (bundle.in_force.policy(), &bundle.answers);
+    let presentation = &*answers.presentation;
     let peer = (layer.find_peer)(&head.extensions);
     let now = layer.engine.clock().now();
-    let identity = layer.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default();
-    let uncounted = is_empty && layer.presentation.is_uncounted(&head.method, &head.headers);
+    let identity = answers.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default();
+    let uncounted = is_empty && presentation.is_uncounted(&head.method, &head.headers);
     let attributes = RequestAttributes::new(&head, peer, policy.trust());
     let attributes = attributes.identified(&identity).uncounted(uncounted);
     if let Some(inspect) = layer.inspect {
         inspect(&attributes);
     }
-    if status::is_asked(&layer, &head) {
-        let response = status::answer(&layer, &head, &attributes).await;
+    if status::is_asked(answers, &head) {
+        let response = status::answer(&layer.engine, &bundle, &head, &attributes).await;
         return (head, Next::Refuse(Box::new(response)));
     }
-    let decided = layer.engine.decide_at(&attributes, now).await;
-    let presentation = &layer.presentation;
+    let decided = layer.engine.decide_under(Arc::clone(&bundle.in_force), &attributes, now).await;
+    if let (Some(prepare), Ok(outcome)) = (layer.prepare, &decided)
+        && outcome.is_admitted()
+    {
+        prepare(outcome.policy(), &mut head);
+    }
     let next = match decided {
         Ok(outcome) if !outcome.is_admitted() => {
             let mut response = presentation.refusal(&outcome, &head.headers, random(presentation));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cupo_core::Outcome;
-use cupo_http::Presentation;
 use http::request::Parts;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
+use crate::answers::Bundle;
 use crate::body::ResponseBody;
 use crate::decide::{Hold, Next};
 use crate::outcome::RequestOutcome;
@@ -25,7 +25,7 @@ pin_project! {
     pub struct ResponseFuture<Inner: Service<Request<B>>, B> {
         #[pin]
         state: State<Inner, B, Inner::Future>,
-        presentation: Arc<Presentation>,
+        bundle: Arc<Bundle>,
     }
 }
 
@@ -43,13 +43,8 @@ pin_project! {
 }
 
 impl<Inner: Service<Request<B>>, B> ResponseFuture<Inner, B> {
-    pub(crate) const fn deciding(
-        decision: Deciding,
-        ready: Inner,
-        body: B,
-        presentation: Arc<Presentation>,
-    ) -> Self {
-        Self { state: State::Deciding { decision, ready, body }, presentation }
+    pub(crate) const fn deciding(decision: Deciding, ready: Inner, body: B, bundle: Arc<Bundle>) -> Self {
+        Self { state: State::Deciding { decision, ready, body }, bundle }
     }
 }
 
@@ -75,9 +70,7 @@ where
                     else {
                         return Poll::Pending;
                     };
-                    return Poll::Ready(
-                        response.map(|response| finish(response, outcome, this.presentation)),
-                    );
+                    return Poll::Ready(response.map(|response| finish(response, outcome, this.bundle)));
                 }
                 StateProjection::Refused { .. } | StateProjection::Done => {}
             }
@@ -111,12 +104,8 @@ where
     }
 }
 
-fn finish<R>(
-    mut response: Response<R>,
-    outcome: Arc<Outcome>,
-    presentation: &Presentation,
-) -> Response<ResponseBody<R>> {
-    presentation.write(&outcome, response.headers_mut());
+fn finish<R>(mut response: Response<R>, outcome: Arc<Outcome>, bundle: &Bundle) -> Response<ResponseBody<R>> {
+    bundle.answers.presentation.write(&outcome, response.headers_mut());
     response.extensions_mut().insert(RequestOutcome(outcome));
     response.map(ResponseBody::service)
 }

@@ -3,67 +3,78 @@
 use core::fmt;
 use std::sync::Arc;
 
-use cupo_core::{Engine, SystemClock, Unobserved, normalise};
+use arc_swap::ArcSwap;
+use cupo_core::{Clock, Engine, Observer, Policy, Store, SystemClock, Unobserved};
 use cupo_http::{Dialects, Identify, Peer, Presentation, RequestAttributes};
 use http::Extensions;
+use http::request::Parts;
 use tower_layer::Layer;
 
+use crate::answers::{Answers, Current, ReloadHandle};
 use crate::peer::{self, FindPeer};
-use crate::service::CupoService;
+use crate::service::{CupoService, Shared};
 
 /// Enforces the policy of an engine on a service. Clones share the engine.
 pub struct CupoLayer<S, C = SystemClock, O = Unobserved> {
     pub(crate) engine: Arc<Engine<S, C, O>>,
-    pub(crate) presentation: Arc<Presentation>,
+    pub(crate) current: Arc<ArcSwap<Current>>,
     pub(crate) find_peer: FindPeer,
-    pub(crate) status_path: Option<Arc<str>>,
-    pub(crate) identify: Option<Arc<dyn Identify>>,
     pub(crate) inspect: Option<Inspect>,
+    pub(crate) prepare: Option<Prepare>,
 }
 
 /// What looks at requests before they are decided.
 pub(crate) type Inspect = fn(&RequestAttributes<'_>);
 
+/// What prepares the heads of requests that go on to the service.
+pub(crate) type Prepare = fn(&Policy, &mut Parts);
+
 impl<S, C, O> CupoLayer<S, C, O> {
     /// A layer that asks `engine`.
     #[must_use]
     pub fn new(engine: Arc<Engine<S, C, O>>) -> Self {
-        Self {
-            engine,
-            presentation: Arc::default(),
-            find_peer: peer::find,
-            status_path: None,
-            identify: None,
-            inspect: None,
-        }
+        Self { engine, current: Arc::default(), find_peer: peer::find, inspect: None, prepare: None }
     }
 
-    /// How callers are answered; [`Presentation::default`] unless said otherwise.
+    /// What it goes by besides the policy, all in one: [`Answers::default`] unless said otherwise.
     #[must_use]
-    pub fn presentation(mut self, presentation: Arc<Presentation>) -> Self {
-        self.presentation = presentation;
+    pub fn answers(mut self, answers: Answers) -> Self {
+        self.current = Arc::new(ArcSwap::from_pointee(Current::new(answers)));
         self
     }
 
-    /// The usual answers, with these fields: a short form of [`presentation`](Self::presentation).
+    /// Swaps the policy and the answers of this layer and its clones, later. To be asked for once all answers have been set: a
+    /// layer that is given others goes its own way.
+    #[must_use]
+    pub fn reload_handle(&self) -> ReloadHandle<S, C, O> {
+        ReloadHandle { engine: Arc::clone(&self.engine), current: Arc::clone(&self.current) }
+    }
+
+    /// How callers are answered: see [`Answers::presentation`].
+    #[must_use]
+    pub fn presentation(self, presentation: Arc<Presentation>) -> Self {
+        let answers = self.current.load().answers.clone();
+        self.answers(answers.presentation(presentation))
+    }
+
+    /// The usual answers, with these fields: see [`Answers::dialects`].
     #[must_use]
     pub fn dialects(self, dialects: Dialects) -> Self {
         self.presentation(Arc::new(dialects.into()))
     }
 
-    /// Answers `GET` requests for `path`, in any spelling, with the limits that apply to whoever asks: see
-    /// [`standing`](cupo_http::standing()). The service does not see them. `?path=/orders/7&method=POST` asks about one endpoint.
+    /// Tells callers how they stand, on this path: see [`Answers::status_at`].
     #[must_use]
-    pub fn status_at(mut self, path: &str) -> Self {
-        self.status_path = Some(normalise(path).into());
-        self
+    pub fn status_at(self, path: &str) -> Self {
+        let answers = self.current.load().answers.clone();
+        self.answers(answers.status_at(path))
     }
 
-    /// Knows callers by this, such as the `JwtVerifier` of `cupo-http` (feature `jwt`): what it verifies feeds `user` and `claim(NAME)`.
+    /// Knows callers by this: see [`Answers::identify_by`].
     #[must_use]
-    pub fn identify_by(mut self, identify: Arc<dyn Identify>) -> Self {
-        self.identify = Some(identify);
-        self
+    pub fn identify_by(self, identify: Arc<dyn Identify>) -> Self {
+        let answers = self.current.load().answers.clone();
+        self.answers(answers.identify_by(identify))
     }
 
     /// Finds the peer in the request's extensions by this function instead of by [`PeerAddr`](crate::PeerAddr).
@@ -83,31 +94,38 @@ impl<S, C, O> CupoLayer<S, C, O> {
         self.inspect = Some(inspect);
         self
     }
+
+    /// Has this function prepare the head of every request that goes on to the service, with the policy that admitted it: such as
+    /// to remove what the policy does not believe.
+    #[must_use]
+    pub fn prepare_by(mut self, prepare: fn(&Policy, &mut Parts)) -> Self {
+        self.prepare = Some(prepare);
+        self
+    }
 }
 
 impl<S, C, O> Clone for CupoLayer<S, C, O> {
     fn clone(&self) -> Self {
         Self {
             engine: Arc::clone(&self.engine),
-            presentation: Arc::clone(&self.presentation),
+            current: Arc::clone(&self.current),
             find_peer: self.find_peer,
-            status_path: self.status_path.clone(),
-            identify: self.identify.clone(),
             inspect: self.inspect,
+            prepare: self.prepare,
         }
     }
 }
 
 impl<S, C, O> fmt::Debug for CupoLayer<S, C, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CupoLayer").field("presentation", &self.presentation).finish_non_exhaustive()
+        f.debug_struct("CupoLayer").field("current", &self.current.load()).finish_non_exhaustive()
     }
 }
 
-impl<Inner, S, C, O> Layer<Inner> for CupoLayer<S, C, O> {
+impl<Inner, S: Store, C: Clock, O: Observer> Layer<Inner> for CupoLayer<S, C, O> {
     type Service = CupoService<Inner, S, C, O>;
 
     fn layer(&self, inner: Inner) -> Self::Service {
-        CupoService { inner, layer: Arc::new(self.clone()) }
+        CupoService { inner, shared: Arc::new(Shared::new(self.clone())) }
     }
 }

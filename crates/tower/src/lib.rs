@@ -36,6 +36,10 @@
 //! Servers clone their service for every connection. Clones of a [`CupoLayer`], and of every [`CupoService`] made by one,
 //! share the engine, so the limits hold over all connections together.
 //!
+//! # Another policy
+//!
+//! A [`ReloadHandle`] swaps the policy and everything else that the layer goes by while requests go on, in one step.
+//!
 //! # Who is asking
 //!
 //! The layer has to be told the address at the other end of the connection: it looks for [`PeerAddr`] in the request's
@@ -46,6 +50,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod body;
 mod decide;
 mod future;
@@ -55,6 +60,7 @@ mod peer;
 mod service;
 mod status;
 
+pub use answers::{Answers, ReloadHandle};
 pub use body::ResponseBody;
 pub use future::ResponseFuture;
 pub use layer::CupoLayer;

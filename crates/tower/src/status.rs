@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cupo_core::{Attributes, Clock, Observer, Store, normalise};
+use cupo_core::{Attributes, Clock, Engine, Observer, Store, normalise};
 use cupo_http::{RequestAttributes, standing};
 use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 
+use crate::answers::{Answers, Bundle};
 use crate::decide::random;
-use crate::layer::CupoLayer;
 use crate::outcome::RequestOutcome;
 
 /// In the extensions of an answer of the status endpoint's own, which no outcome belongs to.
@@ -18,13 +18,14 @@ use crate::outcome::RequestOutcome;
 pub struct StatusAnswer;
 
 /// Whether the request is for the status endpoint.
-pub(crate) fn is_asked<S, C, O>(layer: &CupoLayer<S, C, O>, head: &Parts) -> bool {
-    layer.status_path.as_deref().is_some_and(|own| normalise(head.uri.path()) == own)
+pub(crate) fn is_asked(answers: &Answers, head: &Parts) -> bool {
+    answers.status_path.as_deref().is_some_and(|own| normalise(head.uri.path()) == own)
 }
 
 /// The endpoint's answer.
 pub(crate) async fn answer<S: Store, C: Clock, O: Observer>(
-    layer: &CupoLayer<S, C, O>,
+    engine: &Engine<S, C, O>,
+    bundle: &Bundle,
     head: &Parts,
     attributes: &RequestAttributes<'_>,
 ) -> Response<Bytes> {
@@ -39,18 +40,18 @@ pub(crate) async fn answer<S: Store, C: Clock, O: Observer>(
     let path = text("path").filter(|path| path.starts_with('/'));
     let method = text("method").map_or_else(|| "GET".to_owned(), |method| method.to_ascii_uppercase());
     let about = path.as_deref().map(|path| (method.as_str(), path));
-    match layer.engine.standing(attributes, about).await {
+    let presentation = &bundle.answers.presentation;
+    match engine.standing_under(Arc::clone(&bundle.in_force), attributes, about).await {
         Ok(Ok(found)) => {
             let mut response = standing(&found);
             response.extensions_mut().insert(StatusAnswer);
             response
         }
         Ok(Err(outcome)) => {
-            let mut response =
-                layer.presentation.refusal(&outcome, &head.headers, random(&layer.presentation));
+            let mut response = presentation.refusal(&outcome, &head.headers, random(presentation));
             response.extensions_mut().insert(RequestOutcome(Arc::new(*outcome)));
             response
         }
-        Err(_) => layer.presentation.unavailable(&head.headers, random(&layer.presentation)),
+        Err(_) => presentation.unavailable(&head.headers, random(presentation)),
     }
 }

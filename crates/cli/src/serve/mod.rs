@@ -15,6 +15,7 @@ use cupo_core::{Clock, Engine, OnStoreError, Policy, SystemClock};
 use cupo_http::Presentation;
 use cupo_server::{AccessLog, Demo, Listeners, Running, StoreReporter, Upstream, start_gateway};
 use cupo_store_memory::MemoryStore;
+use cupo_tower::{Answers, CupoLayer};
 
 use tokio::runtime::Runtime;
 
@@ -31,15 +32,19 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     start_log(args)?;
     // A store in Redis works on a thread of its own, which has to outlive the last request.
     let runtime = store::runtime().map_err(Failure::Runtime)?;
-    let mut plan = Plan::from(args, &runtime)?;
+    let plan = Plan::from(args, &runtime)?;
     let (upstream, demo) = plan.upstream()?;
     let listen = args.listen.clone().or_else(|| plan.gateway.listen.clone());
     let mode = plan.gateway.socket_mode.unwrap_or(settings::SOCKET_MODE);
 
     let mut server = settings::server(&plan.gateway);
-    let mut tokens = plan.tokens.take();
+    let mut tokens = plan.tokens;
+    let mut answers = Answers::default().presentation(Arc::new(plan.presentation));
+    if let Some(path) = settings::status_path(&plan.gateway) {
+        answers = answers.status_at(path);
+    }
     if let Some(tokens) = &tokens {
-        server.identify = Some(tokens.verifier.clone());
+        answers = answers.identify_by(tokens.verifier.clone());
     }
     let mut log_thread = None;
     if plan.gateway.access_log == Some(true) {
@@ -68,7 +73,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     };
     // Before anybody can know that we are here, and stop us.
     let mut signals = Signals::catch(callers.is_some()).map_err(Failure::Runtime)?;
-    let running = start_gateway(server, listeners, forward, plan.presentation, Arc::clone(&engine))?;
+    let running =
+        start_gateway(server, listeners, forward, CupoLayer::new(Arc::clone(&engine)).answers(answers))?;
     // The access log has stdout to itself: it is for programs to read.
     let announced = if log_thread.is_some() {
         announce(&running, demo.as_ref(), &mut io::stderr().lock())

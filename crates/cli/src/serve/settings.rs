@@ -15,11 +15,6 @@ pub(super) fn server(source: &GatewaySource) -> ServerSettings {
         Some(OwnPath::At(path)) => settings.health_path = Some(Cow::Owned(path.clone())),
         Some(_) => settings.health_path = None,
     }
-    match &source.status_path {
-        None => {}
-        Some(OwnPath::At(path)) => settings.status_path = Some(Cow::Owned(path.clone())),
-        Some(_) => settings.status_path = None,
-    }
     settings.proxy_protocol = match source.proxy_protocol {
         Some(Relays::V1) => ProxyProtocol::V1,
         Some(Relays::V2) => ProxyProtocol::V2,
@@ -54,6 +49,15 @@ pub(super) fn forward(source: &GatewaySource, upstream: Upstream) -> ForwardSett
     settings.max_body_bytes = source.limits.body_bytes.or(settings.max_body_bytes);
     set(&mut settings.max_response_head_bytes, source.limits.response_header_bytes.map(saturated));
     settings
+}
+
+/// Where callers are told which limits apply to them.
+pub(super) fn status_path(source: &GatewaySource) -> Option<&str> {
+    match &source.status_path {
+        None => Some("/rate-limit-status"),
+        Some(OwnPath::At(path)) => Some(path),
+        Some(_) => None,
+    }
 }
 
 /// How often files that may change are looked at.

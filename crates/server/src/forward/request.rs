@@ -71,7 +71,8 @@ fn peer(parts: &Parts) -> Peer {
 
 /// Whether the request's own word about its client counts; what may not be said is removed.
 pub(super) fn is_trusted(parts: &mut Parts, settings: &ForwardSettings) -> bool {
-    (settings.trusted)(peer(parts), &mut parts.headers)
+    let known = parts.extensions.get::<PeerInfo>().and_then(|peer| peer.trusted);
+    known.unwrap_or_else(|| (settings.trusted)(peer(parts), &mut parts.headers))
 }
 
 /// The peer, the host, and the request's own word if that counts.

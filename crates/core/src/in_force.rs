@@ -1,0 +1,39 @@
+//! What is in force at one time.
+
+use std::sync::Arc;
+
+use crate::policy::Policy;
+
+/// What is in force at one time: immutable, and swapped whole by [`Engine::swap_policy`](crate::Engine::swap_policy). A request
+/// is decided under one of these from its beginning to its end.
+///
+/// A clone says the same. Who decides on many threads keeps an [`Arc`] of a clone for each, so that they do not count who holds
+/// it in one place.
+#[derive(Debug, Clone)]
+pub struct InForce {
+    policy: Arc<Policy>,
+    generation: u64,
+}
+
+impl InForce {
+    pub(crate) const fn first(policy: Arc<Policy>) -> Self {
+        Self { policy, generation: 0 }
+    }
+
+    /// What follows on this.
+    pub(crate) const fn followed_by(&self, policy: Arc<Policy>) -> Self {
+        Self { policy, generation: self.generation.saturating_add(1) }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub const fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// How many policies were in force before, in the same engine.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+}
