@@ -1,5 +1,7 @@
 //! The engine: snapshot → check → store → fold → observe. Every door asks it, and nothing else decides.
 
+mod explain;
+
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -173,40 +175,41 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             Err(settled) => Outcome::settle(in_force, now, settled),
             Ok(prepared) => match self.execute(&prepared.check, now).await {
                 Ok(executed) => {
-                    let mut outcome = Outcome::fold(in_force, prepared.check, &prepared.rules, &executed);
-                    if prepared.bad_credentials {
-                        outcome = outcome.with_bad_credentials();
-                    }
+                    let mut prepared = prepared;
+                    let shadow = core::mem::take(&mut prepared.shadow);
+                    let mut outcome = prepared.fold(in_force, &executed);
                     if outcome.is_admitted() {
-                        self.watch(prepared.shadow, now, &mut outcome).await;
+                        self.watch(shadow, now, &mut outcome).await;
                     }
                     outcome
                 }
-                Err(error) => self.decide_without_store(in_force, prepared, now, error)?,
+                Err(error) => {
+                    self.decide_without_store(in_force, prepared, now, error, |fallback, check| {
+                        fallback.execute(check, now)
+                    })?
+                }
             },
         };
         self.observer.decided(&outcome);
         Ok(outcome)
     }
 
-    /// Decides by what each rule says of a store that cannot.
+    /// Decides by what each rule says of a store that cannot; `ask` asks this node's memory.
     fn decide_without_store(
         &self,
         in_force: Arc<InForce>,
         prepared: Prepared,
         now: Timestamp,
         error: StoreError,
+        ask: impl FnOnce(&dyn Fallback, &Check) -> Executed,
     ) -> Result<Outcome, StoreError> {
-        let bad_credentials = prepared.bad_credentials;
         let Some(local) = prepared.shares(in_force.policy()) else { return Err(error) };
         let executed = match &self.fallback {
             _ if local.check.items().is_empty() => Executed { at: now, decisions: Default::default() },
-            Some(fallback) => fallback.execute(&local.check, now),
+            Some(fallback) => ask(&**fallback, &local.check),
             None => return Err(error),
         };
-        let outcome = Outcome::fold(in_force, local.check, &local.rules, &executed);
-        let outcome = outcome.without_store(error);
-        Ok(if bad_credentials { outcome.with_bad_credentials() } else { outcome })
+        Ok(local.fold(in_force, &executed).without_store(error))
     }
 
     async fn execute(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {

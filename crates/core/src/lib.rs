@@ -30,6 +30,7 @@ mod check;
 pub mod clock;
 mod decision;
 mod engine;
+mod explanation;
 mod host;
 mod in_force;
 mod key;
@@ -56,6 +57,7 @@ pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed, Preview};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
 pub use engine::Engine;
+pub use explanation::{CallerView, Explained, Explanation};
 pub use host::canonical_host;
 pub use in_force::InForce;
 pub use key::{
@@ -67,10 +69,10 @@ pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, CallerSource, ClientAddressHeader, ExemptionSource, ExemptionsSource, HeaderSecret, HeaderSource,
-    HeaderTest, LimitSource, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy,
-    PolicyError, PolicyErrors, PolicySource, Problem, Proxies, Rule, RuleSource, STATUS_RULE, TierSource,
-    Trust, Who,
+    Action, Bearing, CallerSource, ClientAddressHeader, ExemptionSource, ExemptionsSource, HeaderSecret,
+    HeaderSource, HeaderTest, LimitSource, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource,
+    Policy, PolicyError, PolicyErrors, PolicySource, Problem, Proxies, Rule, RuleSource, STATUS_RULE,
+    TierSource, Trust, Unmet, Who,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use settled::{Entry, Settled};

@@ -106,24 +106,32 @@ impl KeySpec {
         self.parts.iter().flatten()
     }
 
-    /// The request's key under `prefix`; where a part is missing, `missing` says whether it is shared by all that lack it.
+    /// The part at this place, as a policy writes it.
+    pub(crate) fn part(&self, index: usize) -> Option<String> {
+        self.parts.get(index).map(|kinds| show_all(kinds))
+    }
+
+    /// The request's key under `prefix`; where a part is missing, `share_missing` says whether it is shared by all that lack it.
+    ///
+    /// # Errors
+    /// The place of the first part that is missing where it is not.
     pub(crate) fn key<A: Attributes + ?Sized>(
         &self,
         prefix: &Key,
         attributes: &A,
         context: &Context<'_>,
         share_missing: bool,
-    ) -> Option<Key> {
+    ) -> Result<Key, usize> {
         let mut key: KeyBuilder = Key::continued(prefix);
-        for alternatives in &self.parts {
+        for (place, alternatives) in self.parts.iter().enumerate() {
             if !alternatives.iter().any(|kind| kind.write(attributes, context, &mut key)) {
                 if !share_missing {
-                    return None;
+                    return Err(place);
                 }
                 key.push(0, "", b"");
             }
         }
-        Some(key.build())
+        Ok(key.build())
     }
 }
 
@@ -161,10 +169,13 @@ fn show(kind: &Kind) -> String {
     }
 }
 
+fn show_all(kinds: &[Kind]) -> String {
+    kinds.iter().map(show).collect::<Vec<_>>().join(" | ")
+}
+
 impl fmt::Display for KeySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> =
-            self.parts.iter().map(|kinds| kinds.iter().map(show).collect::<Vec<_>>().join(" | ")).collect();
+        let parts: Vec<String> = self.parts.iter().map(|kinds| show_all(kinds)).collect();
         match parts.as_slice() {
             [one] => f.write_str(one),
             many => write!(f, "[{}]", many.join(", ")),

@@ -1,5 +1,7 @@
 //! From a request to the checks that it must pass.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::action::{Action, OnMissing, OnStoreError};
@@ -9,8 +11,10 @@ use super::request::Request;
 use super::route::Route;
 use super::{Policy, Rule};
 use crate::attributes::Attributes;
-use crate::check::{Check, CheckItem};
+use crate::check::{Check, CheckItem, Executed};
+use crate::in_force::InForce;
 use crate::key::{Context, Key};
+use crate::outcome::Outcome;
 use crate::settled::Settled;
 
 /// What a request has to pass.
@@ -28,6 +32,35 @@ pub(crate) struct Prepared {
     numbers: (usize, usize),
 }
 
+/// What is told of a rule whose conditions hold, while a request is prepared.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Told {
+    /// It is in the check.
+    Enforced,
+    /// It only watches.
+    Watched,
+    /// It allows this caller without limit.
+    Unlimited,
+    /// The request lacks the part of its key at this place, and it does not apply.
+    Lacks(usize),
+    /// The request lacks the part of its key at this place, and it refuses.
+    Refuses(usize),
+    /// The rules after it are not looked at.
+    Stops,
+    /// It says `stop`, and it is in doubt whether it applies.
+    Doubts,
+}
+
+/// Who is told. Nobody is when a request is decided.
+pub(super) trait Trace {
+    fn tell(&mut self, rule: usize, told: Told);
+}
+
+impl Trace for () {
+    #[inline]
+    fn tell(&mut self, _: usize, _: Told) {}
+}
+
 /// Rules that only watch, by index, each with what it counts.
 pub(crate) type ShadowItems = Vec<(usize, CheckItem)>;
 
@@ -35,14 +68,15 @@ impl Policy {
     /// The checks for a request; as an error what settles it without any.
     pub(crate) fn prepare<A: Attributes + ?Sized>(&self, attributes: &A) -> Result<Prepared, Settled> {
         let caller = self.caller(attributes);
-        self.prepare_for(&Request::new(attributes, self.needs, caller.tier), &caller)
+        self.prepare_for(&Request::new(attributes, self.needs, caller.tier), &caller, &mut ())
     }
 
     /// The checks for a request, all that conditions may ask of which is known.
-    pub(super) fn prepare_for<A: Attributes + ?Sized>(
+    pub(super) fn prepare_for<A: Attributes + ?Sized, T: Trace>(
         &self,
         request: &Request<'_, A>,
         caller: &Caller<'_>,
+        trace: &mut T,
     ) -> Result<Prepared, Settled> {
         let attributes = request.attributes;
         if let Some(settled) = self.settle(request, caller) {
@@ -66,24 +100,34 @@ impl Policy {
             let context = Context { route: own.as_ref().or(context.route), ..context };
             let Some(numbers) = rule.limits.at(caller.tier, caller.times) else {
                 // What is unlimited for this caller counts nothing, and stops what a count would stop.
-                if rule.stop && rule.conditions.surely_match(request) && rule.has_key(attributes, &context) {
+                trace.tell(index, Told::Unlimited);
+                if rule.stop && rule.has_key(attributes, &context) && rule.stops_after(request, index, trace)
+                {
                     break;
                 }
                 continue;
             };
             match (rule.item(attributes, &context, numbers), rule.on_missing) {
-                (Some(item), _) if rule.action == Action::Shadow => prepared.shadow.push((index, item)),
-                (Some(item), _) => {
+                (Ok(item), _) if rule.action == Action::Shadow => {
+                    prepared.shadow.push((index, item));
+                    trace.tell(index, Told::Watched);
+                }
+                (Ok(item), _) => {
                     prepared.check.push_new(item);
                     prepared.rules.push(index);
+                    trace.tell(index, Told::Enforced);
                 }
-                (None, OnMissing::Deny) if rule.action != Action::Shadow && !bad_credentials => {
+                (Err(part), OnMissing::Deny) if rule.action != Action::Shadow && !bad_credentials => {
+                    trace.tell(index, Told::Refuses(part));
                     return Err(Settled::Lacks { rule: index });
                 }
                 // What does not count does not stop anything either: what a caller leaves out gains nothing.
-                (None, _) => continue,
+                (Err(part), _) => {
+                    trace.tell(index, Told::Lacks(part));
+                    continue;
+                }
             }
-            if rule.stop && rule.conditions.surely_match(request) {
+            if rule.stop && rule.stops_after(request, index, trace) {
                 break;
             }
         }
@@ -136,11 +180,18 @@ impl Policy {
 }
 
 impl Prepared {
+    /// What the store said to the check, as the answer to the request.
+    pub(crate) fn fold(self, in_force: Arc<InForce>, executed: &Executed) -> Outcome {
+        let outcome = Outcome::fold(in_force, self.check, &self.rules, executed);
+        if self.bad_credentials { outcome.with_bad_credentials() } else { outcome }
+    }
+
     /// What this node decides by itself when the store cannot: the rules that say `local`, each with its share of the limit.
     /// `None` where a rule refuses then.
     pub(crate) fn shares(self, policy: &Policy) -> Option<Self> {
         let (tier, times) = self.numbers;
-        let mut shares = Self { numbers: self.numbers, ..Self::default() };
+        let bad_credentials = self.bad_credentials;
+        let mut shares = Self { numbers: self.numbers, bad_credentials, ..Self::default() };
         for (&index, item) in self.rules.iter().zip(self.check.items()) {
             let rule = policy.rules.get(index)?;
             match rule.on_store_error {
@@ -165,21 +216,37 @@ impl Rule {
         Some(Route { path: template.as_str(), template: Some(template) })
     }
 
+    /// Whether a rule that says `stop`, and applies, hides those after it.
+    fn stops_after<A: Attributes + ?Sized, T: Trace>(
+        &self,
+        request: &Request<'_, A>,
+        index: usize,
+        trace: &mut T,
+    ) -> bool {
+        let stops = self.conditions.surely_match(request);
+        trace.tell(index, if stops { Told::Stops } else { Told::Doubts });
+        stops
+    }
+
     /// Whether the rule counts requests like this one, for callers whom it limits.
     pub(super) fn has_key<A: Attributes + ?Sized>(&self, attributes: &A, context: &Context<'_>) -> bool {
         let shared = self.on_missing == OnMissing::Shared;
-        self.key.key(&Key::builder("").build(), attributes, context, shared).is_some()
+        self.key.key(&Key::builder("").build(), attributes, context, shared).is_ok()
     }
 
+    /// What it counts of a request.
+    ///
+    /// # Errors
+    /// The place of the part of its key that the request lacks.
     pub(super) fn item<A: Attributes + ?Sized>(
         &self,
         attributes: &A,
         context: &Context<'_>,
         numbers: &Numbers,
-    ) -> Option<CheckItem> {
+    ) -> Result<CheckItem, usize> {
         let shared = self.on_missing == OnMissing::Shared;
         let key = self.key.key(&numbers.prefix, attributes, context, shared)?;
         // A product out of range is a cost that can never fit, which is what the bound says too.
-        Some(CheckItem { key, limit: numbers.limit, cost: self.cost.saturating_mul(attributes.cost()) })
+        Ok(CheckItem { key, limit: numbers.limit, cost: self.cost.saturating_mul(attributes.cost()) })
     }
 }

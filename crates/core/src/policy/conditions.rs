@@ -32,6 +32,20 @@ pub(super) struct Conditions {
     not: Box<[Self]>,
 }
 
+/// A condition that does not hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Failing<'a> {
+    Method,
+    Path,
+    Host,
+    Client,
+    /// None of these tiers.
+    Plan(&'a [(usize, Box<str>)]),
+    Header(&'a Header),
+    /// These hold, and may not.
+    Not(&'a Conditions),
+}
+
 impl Conditions {
     /// Compiles the conditions that stand at `path`. What is wrong is added to `errors`, and left out.
     pub(super) fn compile(source: MatchSource, path: &str, plans: &PlansSource, errors: &mut Errors) -> Self {
@@ -105,13 +119,49 @@ impl Conditions {
     /// `in_doubt` is the answer where the lines of a header or the readings of the path disagree. Under `not` it is the other, so that doubt has one
     /// direction throughout.
     fn hold<A: Attributes + ?Sized>(&self, request: &Request<'_, A>, in_doubt: bool) -> bool {
-        self.method_fits(request.method)
-            && self.path_fits(request.path.as_ref(), in_doubt)
-            && (self.hosts.is_empty() || request.host.as_ref().is_some_and(|host| self.hosts.contain(host)))
-            && (self.clients.is_empty() || request.client.is_some_and(|client| self.clients.contain(client)))
-            && self.plan_fits(request.tier)
-            && self.headers.iter().all(|header| header.fits(request.attributes, in_doubt))
-            && !self.not.iter().any(|not| not.hold(request, !in_doubt))
+        self.failing(request, in_doubt).is_none()
+    }
+
+    /// The first condition that does not hold.
+    #[inline]
+    pub(super) fn failing<A: Attributes + ?Sized>(
+        &self,
+        request: &Request<'_, A>,
+        in_doubt: bool,
+    ) -> Option<Failing<'_>> {
+        let Self { methods: _, path: _, hosts, headers, clients, plans, not } = self;
+        if !self.method_fits(request.method) {
+            return Some(Failing::Method);
+        }
+        if !self.path_fits(request.path.as_ref(), in_doubt) {
+            return Some(Failing::Path);
+        }
+        if !hosts.is_empty() && !request.host.as_ref().is_some_and(|host| hosts.contain(host)) {
+            return Some(Failing::Host);
+        }
+        if !clients.is_empty() && !request.client.is_some_and(|client| clients.contain(client)) {
+            return Some(Failing::Client);
+        }
+        if !self.plan_fits(request.tier) {
+            return Some(Failing::Plan(plans));
+        }
+        if let Some(header) = headers.iter().find(|header| !header.fits(request.attributes, in_doubt)) {
+            return Some(Failing::Header(header));
+        }
+        not.iter().find(|not| not.hold(request, !in_doubt)).map(Failing::Not)
+    }
+
+    /// What the policy calls a condition that fails, and what it asks for.
+    pub(super) fn wanted(&self, failing: Failing<'_>) -> (&'static str, String) {
+        match failing {
+            Failing::Method => ("method", self.methods.join(" or ")),
+            Failing::Path => ("path", self.path.as_ref().map_or("", Template::as_str).to_owned()),
+            Failing::Host => ("host", any_of(self.hosts.keys().map(shown_host))),
+            Failing::Client => ("client", any_of(self.clients.as_slice().iter().map(IpNet::to_string))),
+            Failing::Plan(plans) => ("plan", any_of(plans.iter().map(|(_, name)| name.to_string()))),
+            Failing::Header(header) => ("header", header.to_string()),
+            Failing::Not(not) => ("not", not.to_string()),
+        }
     }
 
     /// Whether every request of the caller who sent this one passes, or none does; `None` where that depends on method, path or
@@ -180,8 +230,7 @@ impl fmt::Display for Conditions {
             (methods, None) => write!(f, "{} requests", methods.join(" or ")),
             (methods, Some(path)) => write!(f, "{} {}", methods.join(" or "), path.as_str()),
         }?;
-        let star = |key: &str| if key.starts_with('.') { format!("*{key}") } else { key.to_owned() };
-        list(f, " on ", self.hosts.keys().map(star))?;
+        list(f, " on ", self.hosts.keys().map(shown_host))?;
         list(f, " from ", self.clients.as_slice().iter().map(IpNet::to_string))?;
         list(f, " on the plan ", self.plans.iter().map(|(_, name)| name.to_string()))?;
         let headers: Vec<String> = self.headers.iter().map(Header::to_string).collect();
@@ -192,15 +241,22 @@ impl fmt::Display for Conditions {
     }
 }
 
-/// `before`, and the items with `or` between them; of many only the first.
+/// A host as a policy writes it.
+fn shown_host(key: &str) -> String {
+    if key.starts_with('.') { format!("*{key}") } else { key.to_owned() }
+}
+
+/// `before`, and the items, if there are any.
 fn list(f: &mut fmt::Formatter<'_>, before: &str, items: impl Iterator<Item = String>) -> fmt::Result {
+    let items = any_of(items);
+    if items.is_empty() { Ok(()) } else { write!(f, "{before}{items}") }
+}
+
+/// The items with `or` between them; of many only the first.
+fn any_of(items: impl Iterator<Item = String>) -> String {
     const SHOWN: usize = 8;
     let items: Vec<String> = items.collect();
     let rest = items.len().saturating_sub(SHOWN);
-    if items.is_empty() {
-        return Ok(());
-    }
     let shown = items.get(..items.len().saturating_sub(rest)).unwrap_or_default().join(" or ");
-    write!(f, "{before}{shown}")?;
-    if rest > 0 { write!(f, " or {rest} more") } else { Ok(()) }
+    if rest > 0 { format!("{shown} or {rest} more") } else { shown }
 }

@@ -49,6 +49,11 @@ impl Header {
         Ok(Self { name: name.into(), test })
     }
 
+    /// The name, in lower case.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether the request has it. `in_doubt` is the answer where one of its lines fits and another does not, since nobody
     /// knows which of them counts elsewhere.
     pub(super) fn fits<A: Attributes + ?Sized>(&self, attributes: &A, in_doubt: bool) -> bool {

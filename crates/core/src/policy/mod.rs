@@ -6,6 +6,7 @@ mod compile;
 mod conditions;
 mod error;
 mod exemption;
+mod explain;
 mod header;
 mod index;
 mod limits;
@@ -17,17 +18,21 @@ mod route;
 mod source;
 mod standing;
 mod trust;
+mod unmet;
 
 pub use action::{Action, OnMissing, OnStoreError};
 pub(crate) use check::{Prepared, ShadowItems};
 pub use error::{PolicyError, PolicyErrors, Problem};
 pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
+pub use explain::Bearing;
+pub(crate) use explain::{Borne, Traced};
 pub use match_source::{HeaderSource, HeaderTest, MatchSource};
 pub use plans::{CallerSource, LimitSource, PlanFrom, PlansSource, TierSource, Who};
 pub(crate) use route::Route;
 pub use source::{PolicySource, RuleSource, STATUS_RULE};
 pub(crate) use standing::Applicable;
 pub use trust::{ClientAddressHeader, Proxies, Trust};
+pub use unmet::Unmet;
 
 use std::sync::Arc;
 
@@ -88,7 +93,7 @@ impl Policy {
         let index = self.rules.len().saturating_sub(1);
         let context = self.context(&plans::Caller::default(), None, None);
         let mut prepared = Prepared::default();
-        let item = |rule: &Rule| rule.item(attributes, &context, rule.limits.at(0, 0)?);
+        let item = |rule: &Rule| rule.item(attributes, &context, rule.limits.at(0, 0)?).ok();
         if let Some(item) = self.rules.get(index).and_then(item) {
             prepared.check.push_new(CheckItem { cost: 1, ..item });
             prepared.rules.push(index);

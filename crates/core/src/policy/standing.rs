@@ -49,7 +49,7 @@ impl Policy {
         let mut request = Request::new(attributes, self.needs, caller.tier);
         let Some((method, path)) = about else { return self.anywhere(&request, &caller) };
         (request.method, request.path) = (Some(method), Some(Readings::of(path)));
-        let prepared = self.prepare_for(&request, &caller)?;
+        let prepared = self.prepare_for(&request, &caller, &mut ())?;
         let items = prepared.rules.iter().zip(prepared.check.items());
         let mut found = Applicable::default();
         for (&index, item) in items {
@@ -192,6 +192,6 @@ impl Rule {
         let template = template.flatten();
         let route = template.map(|template| Route { path: template.as_str(), template: Some(template) });
         let context = policy.context(caller, method, route.as_ref());
-        Some(CheckItem { cost: 0, ..self.item(request.attributes, &context, numbers)? })
+        Some(CheckItem { cost: 0, ..self.item(request.attributes, &context, numbers).ok()? })
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod exemptions;
+mod explain;
 mod failing_store;
 mod keys;
 mod matching;

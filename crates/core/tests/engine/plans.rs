@@ -51,7 +51,7 @@ fn ask(user: &'static str) -> Ask {
 }
 
 /// A store that never decides.
-struct Gone;
+pub(crate) struct Gone;
 
 impl Store for Gone {
     async fn check(&self, _: &Check, _: Timestamp) -> Result<Executed, StoreError> {

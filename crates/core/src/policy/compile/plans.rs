@@ -105,7 +105,8 @@ pub(super) fn compile(
         }
     }
     let tiers = plans.tiers.iter().map(|tier| tier.name.as_str().into()).collect();
-    Some(Box::new(Plans { tiers, from: plans.from.clone(), default, callers: found, entries }))
+    let times = multipliers.iter().map(|(times, _)| *times).collect();
+    Some(Box::new(Plans { tiers, from: plans.from.clone(), default, callers: found, entries, times }))
 }
 
 /// The index of the tier of this name, which stands at `path`.

@@ -19,6 +19,8 @@ pub(super) struct Plans {
     pub(super) default: usize,
     pub(super) callers: Callers,
     pub(super) entries: Vec<CallerEntry>,
+    /// The multipliers.
+    pub(super) times: Vec<u64>,
 }
 
 /// What is said of one caller.
@@ -38,6 +40,10 @@ pub(crate) struct Caller<'a> {
     pub(crate) tier: usize,
     /// The index of the multiplier; 0 is once.
     pub(crate) times: usize,
+    /// The index of where the tier is said; `None` where it is the default one.
+    pub(crate) from: Option<usize>,
+    /// The index of the entry that is about the caller, of several the first.
+    pub(crate) entry: Option<usize>,
     /// Where the policy says of the caller that nothing counts.
     pub(crate) settled: Option<&'a Settled>,
     /// The hash of the API key, where it was looked at.
@@ -67,8 +73,11 @@ impl Plans {
             PlanFrom::Claim(name) => self.tier(&attributes.claim(name)?),
             PlanFrom::Header(name) => self.tier(&attributes.vouched_header(name)?),
         };
+        let (from, tier) = self.from.iter().enumerate().find_map(|(i, from)| Some((i, said(from)?))).unzip();
         Caller {
-            tier: self.from.iter().find_map(said).unwrap_or(self.default),
+            tier: tier.unwrap_or(self.default),
+            from,
+            entry: found.entries.first().copied(),
             times: only.map_or(0, |entry| entry.times),
             settled: blocked.or_else(|| only?.settled.as_ref()),
             api_key: found.api_key,
