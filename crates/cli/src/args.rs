@@ -2,6 +2,7 @@
 
 mod hash_key;
 mod replay;
+mod schema;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use tracing::Level;
 
 pub(crate) use hash_key::HashKeyArgs;
 pub(crate) use replay::ReplayArgs;
+pub(crate) use schema::SchemaArgs;
 
 /// Cupo: an exact rate limiter.
 #[derive(Debug, Parser)]
@@ -34,6 +36,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Replay(ReplayArgs),
     HashKey(HashKeyArgs),
+    Schema(SchemaArgs),
 }
 
 /// Put a policy before an upstream: a reverse proxy that enforces it.

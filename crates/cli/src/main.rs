@@ -7,8 +7,10 @@ mod check;
 mod failure;
 mod hash_key;
 mod jwt;
+mod output;
 mod presentation;
 mod replay;
+mod schema;
 mod serve;
 mod store;
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::HashKey(args) => hash_key::run(&args),
+        Command::Schema(args) => schema::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

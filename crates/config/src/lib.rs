@@ -28,6 +28,7 @@ mod jwt_source;
 mod problem;
 mod reader;
 mod responses_source;
+mod schema;
 mod source;
 mod store_source;
 mod tree;
@@ -41,6 +42,7 @@ pub use responses_source::{
     CorsSource, HeaderDialect, HeadersSource, MessageSource, Preflight, ResetAs, ResponsesSource,
     RuleResponseSource, UpstreamHeaders,
 };
+pub use schema::{CALLERS_SCHEMA, POLICY_SCHEMA};
 pub use source::{
     Config, GatewaySource, LimitsSource, ListenSource, OwnPath, ProxyProtocol, Source, TimeoutsSource,
     UpstreamProtocol, UpstreamSource,

@@ -15,7 +15,7 @@ const CODES: [&str; 3] = ["Exit codes:\n  0  ", "\n  1  ", "\n  3  "];
 
 #[test]
 fn of_the_command() {
-    let out = has_all(&["--help"], &["serve ", "check ", "replay ", "-V, --version", "\n  2  "]);
+    let out = has_all(&["--help"], &["serve ", "check ", "replay ", "schema ", "-V, --version", "\n  2  "]);
     assert!(CODES.iter().all(|code| out.contains(code)), "{out}");
     assert_eq!(run(&["help"], "").out, out);
     assert_eq!(has_all(&["--version"], &["cupo "]), format!("cupo {}\n", env!("CARGO_PKG_VERSION")));
@@ -54,6 +54,14 @@ fn of_serve() {
 #[test]
 fn of_hash_key() {
     has_all(&["hash-key", "--help"], &["-c, --config <FILE>", "stdin", CODES[0], CODES[1], CODES[2]]);
+}
+
+#[test]
+fn of_schema() {
+    has_all(
+        &["schema", "--help"],
+        &["--callers", "-o, --output <FILE>", "# yaml-language-server: $schema=", CODES[0], CODES[2]],
+    );
 }
 
 #[test]
@@ -124,9 +132,13 @@ fn of_replay() {
 
 #[test]
 fn no_line_is_too_long_for_a_page() {
-    for arguments in
-        [["serve", "--help"].as_slice(), &["check", "--help"], &["replay", "--help"], &["--help"]]
-    {
+    for arguments in [
+        ["serve", "--help"].as_slice(),
+        &["check", "--help"],
+        &["replay", "--help"],
+        &["schema", "--help"],
+        &["--help"],
+    ] {
         // What follows the options is laid out by hand.
         let out = run(arguments, "").out;
         let by_hand =

@@ -30,6 +30,7 @@ mod replay_inputs;
 mod replay_logs;
 mod replay_page;
 mod replay_summary;
+mod schema;
 mod status;
 mod tokens;
 mod trust;
