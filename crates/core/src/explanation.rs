@@ -54,7 +54,7 @@ struct Seen {
 
 /// One rule and the request.
 #[derive(Debug, Clone, Copy)]
-pub struct Explained<'a> {
+pub struct RuleView<'a> {
     /// The rule.
     pub rule: &'a Rule,
     /// Whether it applies, or why it does not.
@@ -105,8 +105,8 @@ impl Explanation {
     }
 
     /// Every rule, in the order of the policy.
-    pub fn rules(&self) -> impl Iterator<Item = Explained<'_>> {
-        self.policy.rules().iter().zip(&self.rules).map(|(rule, seen)| Explained {
+    pub fn rules(&self) -> impl Iterator<Item = RuleView<'_>> {
+        self.policy.rules().iter().zip(&self.rules).map(|(rule, seen)| RuleView {
             rule,
             bearing: &seen.borne.bearing,
             stops: seen.borne.stops,

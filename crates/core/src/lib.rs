@@ -57,7 +57,7 @@ pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed, Preview};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use decision::{Decision, Verdict};
 pub use engine::Engine;
-pub use explanation::{CallerView, Explained, Explanation};
+pub use explanation::{CallerView, Explanation, RuleView};
 pub use host::canonical_host;
 pub use in_force::InForce;
 pub use key::{

@@ -101,6 +101,15 @@ impl<'a> RequestAttributes<'a> {
         self.peer
     }
 
+    pub(crate) const fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    /// How the client's address was found, in words.
+    pub(crate) fn says_client(&self) -> String {
+        self.ending.says(self.peer, self.trust.client_address_header.name())
+    }
+
     /// Whether the peer is a trusted proxy, whose word counts.
     const fn is_vouched(&self) -> bool {
         !matches!(self.ending, Ending::Unasked)

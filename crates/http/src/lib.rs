@@ -32,6 +32,7 @@ mod credential;
 mod diagnostic;
 mod dialect;
 mod error;
+mod explanation;
 mod identity;
 #[cfg(feature = "jwt")]
 mod jwt;
@@ -53,6 +54,10 @@ pub use credential::{canonical_credentials, carries_credentials};
 pub use diagnostic::{Diagnostic, Diagnostics, strip_unvouched};
 pub use dialect::{Dialect, Dialects, FieldNames, ResetAs};
 pub use error::PresentationError;
+pub use explanation::{
+    BadQuestion, ExplainedAnswer, ExplainedCaller, ExplainedDecision, ExplainedDiagnostic, ExplainedRequest,
+    ExplainedRule, ExplainedSettling, ExplainedUnmet, HeaderLines, Question,
+};
 pub use identity::{Claims, Identify, Identity};
 #[cfg(feature = "jwt")]
 pub use jwt::{JwtAlgorithm, JwtError, JwtKeys, JwtSettings, JwtVerifier, MAX_TOKEN_BYTES, TokenError};

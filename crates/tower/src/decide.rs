@@ -5,12 +5,12 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cupo_core::{Clock, Engine, Observer, Outcome, Store};
-use cupo_http::{Presentation, RequestAttributes};
+use cupo_core::{Clock, Engine, Observer, Outcome, Store, Timestamp};
+use cupo_http::{Identity, Peer, Presentation, RequestAttributes};
 use http::Response;
 use http::request::Parts;
 
-use crate::answers::Bundle;
+use crate::answers::{Answers, Bundle};
 use crate::outcome::RequestOutcome;
 use crate::service::Shared;
 use crate::status;
@@ -41,14 +41,12 @@ where
     O: Observer + 'static,
 {
     let layer = &shared.layer;
-    let (policy, answers) = (bundle.in_force.policy(), &bundle.answers);
+    let answers = &bundle.answers;
     let presentation = &*answers.presentation;
     let peer = (layer.find_peer)(&head.extensions);
     let now = layer.engine.clock().now();
-    let identity = answers.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default();
-    let uncounted = is_empty && presentation.is_uncounted(&head.method, &head.headers);
-    let attributes = RequestAttributes::new(&head, peer, policy.trust());
-    let attributes = attributes.identified(&identity).uncounted(uncounted);
+    let identity = identify(answers, &head, now);
+    let attributes = attributes(&bundle, &head, peer, is_empty, &identity);
     if let Some(inspect) = layer.inspect {
         inspect(&attributes);
     }
@@ -76,6 +74,24 @@ where
         Err(_) => Next::Refuse(Box::new(presentation.unavailable(&head.headers, random(presentation)))),
     };
     (head, next)
+}
+
+/// Who sent a request, as far as it is known.
+pub(crate) fn identify(answers: &Answers, head: &Parts, now: Timestamp) -> Identity {
+    answers.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default()
+}
+
+/// What rules may ask of a request; `is_empty` says that it has no body.
+pub(crate) fn attributes<'a>(
+    bundle: &'a Bundle,
+    head: &'a Parts,
+    peer: Peer,
+    is_empty: bool,
+    identity: &'a Identity,
+) -> RequestAttributes<'a> {
+    let uncounted = is_empty && bundle.answers.presentation.is_uncounted(&head.method, &head.headers);
+    let attributes = RequestAttributes::new(head, peer, bundle.in_force.policy().trust());
+    attributes.identified(identity).uncounted(uncounted)
 }
 
 /// A number for the jitter, where there is one.

@@ -53,6 +53,7 @@
 mod answers;
 mod body;
 mod decide;
+mod explain;
 mod future;
 mod layer;
 mod outcome;

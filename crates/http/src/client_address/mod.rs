@@ -46,6 +46,27 @@ pub(crate) enum Ending {
     Repeated,
 }
 
+impl Ending {
+    /// How it was found, in words; `header` is the one that the policy reads.
+    pub(crate) fn says(self, peer: Peer, header: &str) -> String {
+        let own = match peer {
+            Peer::Unknown => "nobody knows where the request comes from",
+            Peer::Unix => "a Unix socket has none",
+            Peer::Address(_) => "the address of the connection",
+            Peer::Relayed(_) => "what the PROXY header says",
+        };
+        match self {
+            Self::Unasked => own.to_owned(),
+            Self::Absent => format!("{own}, a trusted proxy without {header}"),
+            Self::Found => format!("from {header}, by the word of a trusted proxy"),
+            Self::AllTrusted => format!("the leftmost in {header}, where all are trusted proxies"),
+            Self::Short => format!("the leftmost in {header}, which has fewer entries than there are hops"),
+            Self::NoAddress => format!("the last that was vouched for: an entry of {header} is no address"),
+            Self::Repeated => format!("{own}, since {header} comes several times"),
+        }
+    }
+}
+
 /// The address that the request comes from, in [canonical](canonical_address) form: of the peer, or, where the peer is a trusted
 /// proxy, the one that the policy's [`ClientAddressHeader`] says. In a list that is the nearest address which is not trusted; where
 /// all are trusted, the farthest. With [`Proxies::Hops`] it is the one that many hops away, or the farthest there is. An entry that is no

@@ -107,6 +107,11 @@ impl Presentation {
         }
     }
 
+    /// The longest jitter in seconds, where there is one.
+    pub(crate) fn longest_jitter(&self) -> Option<u64> {
+        (self.jitter > 0).then_some(self.jitter)
+    }
+
     /// Whether refusals need randomness.
     #[must_use]
     pub const fn has_jitter(&self) -> bool {

@@ -1,0 +1,26 @@
+//! What would become of a request that nobody has sent.
+
+use std::sync::Arc;
+
+use cupo_core::{Clock, Observer, Store};
+use cupo_http::{BadQuestion, ExplainedRequest, Question};
+
+use crate::answers::{Bundle, ReloadHandle};
+use crate::decide::{attributes, identify};
+use crate::status;
+
+impl<S: Store, C: Clock, O: Observer> ReloadHandle<S, C, O> {
+    /// What the layer would do with this request now, and why. Charges nothing and creates no key.
+    ///
+    /// # Errors
+    /// [`BadQuestion`] where there can be no such request.
+    pub async fn explain(&self, question: &Question) -> Result<ExplainedRequest, BadQuestion> {
+        let (head, peer) = (question.head()?, question.peer()?);
+        let bundle = Bundle::now(&self.engine, &self.current);
+        let identity = identify(&bundle.answers, &head, self.engine.clock().now());
+        let attributes = attributes(&bundle, &head, peer, question.body_bytes == 0, &identity);
+        let explanation = self.engine.explain_under(Arc::clone(&bundle.in_force), &attributes).await;
+        let explained = ExplainedRequest::new(&explanation, &attributes, &bundle.answers.presentation);
+        Ok(if status::is_asked(&bundle.answers, &head) { explained.of_status() } else { explained })
+    }
+}
