@@ -17,6 +17,7 @@ use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::jwt::Tokens;
 use crate::presentation;
+use crate::serve::admin::Said;
 use crate::store;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -28,6 +29,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         _ => None,
     };
     Tokens::open(&config)?;
+    Said::of(&config)?;
     describe(&config, &mut io::stdout().lock()).map_err(Failure::Write)?;
     match redis {
         Some(settings) if args.connect => connect(&settings),
@@ -51,6 +53,11 @@ fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "listen           {}", or_none(gateway.listen.as_ref().map(ToString::to_string)))?;
     writeln!(out, "upstream         {}", or_none(gateway.upstream.as_ref().map(ToString::to_string)))?;
     writeln!(out, "store            {}", kept(&config.store))?;
+    if let Some(admin) = &config.admin {
+        let bearers: Vec<&str> = admin.tokens.iter().map(|token| token.name.as_str()).collect();
+        let who = if bearers.is_empty() { "this machine".to_owned() } else { bearers.join(", ") };
+        writeln!(out, "admin            {}: answers {who}", admin.listen)?;
+    }
     describe_trust(trust, out)?;
     if let Some(protocol) = gateway.proxy_protocol.filter(|protocol| *protocol != ProxyProtocol::Off) {
         writeln!(out, "PROXY protocol   {}: connections begin with a PROXY header", protocol.name())?;

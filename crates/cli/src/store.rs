@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use cupo_config::{Config, ConfigErrors, MemoryBound, PasswordSource, RedisSource, StoreSource, read_file};
-use cupo_core::{Check, CheckItem, Executed, Preview, Store, StoreError, Timestamp};
+use cupo_core::{Check, CheckItem, Executed, Key, Preview, Store, StoreError, Timestamp, Upkeep};
 use cupo_store_memory::{MemoryStore, MemoryStoreError};
 use cupo_store_redis::{RedisError, RedisSettings, RedisStore, Secret};
 use thiserror::Error;
@@ -107,6 +107,15 @@ impl Store for AnyStore {
                 Ok(())
             }
             Self::Redis(store) => Box::pin(store.cancel(item, now, end)).await,
+        }
+    }
+}
+
+impl Upkeep for AnyStore {
+    async fn reset(&self, key: &Key) -> Result<bool, StoreError> {
+        match self {
+            Self::Memory(store) => Upkeep::reset(store, key).await,
+            Self::Redis(store) => Upkeep::reset(store, key).await,
         }
     }
 }

@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admin_source;
 mod calendar;
 mod callers;
 mod decode;
@@ -33,6 +34,7 @@ mod source;
 mod store_source;
 mod tree;
 
+pub use admin_source::{AdminSource, AdminTlsSource, AdminToken, AdminTokenSource};
 pub use callers::{CallersFile, MAX_CALLERS_BYTES};
 pub use error::{ConfigError, ConfigErrors};
 pub use file::read_file;
@@ -144,15 +146,15 @@ fn parse_source(source: Source, with_callers: bool) -> Result<Config, ConfigErro
         }
         let policy = compile(draft.policy, &draft.rule_indices, &root, &faults, callers.as_ref())?;
         let callers = callers.as_ref().map(Callers::file);
-        Some((draft.gateway, draft.store, draft.jwt, draft.responses, policy, callers))
+        Some((draft.gateway, draft.store, draft.admin, draft.jwt, draft.responses, policy, callers))
     });
     let mut errors = ConfigErrors::new(&source, faults.into_inner());
     if let Some((source, faults)) = callers.map(Callers::into_faults) {
         errors.add(&source, faults);
     }
     match decoded {
-        Some((gateway, store, jwt, responses, policy, callers)) if errors.is_empty() => {
-            Ok(Config { gateway, store, jwt, responses, policy, callers, source })
+        Some((gateway, store, admin, jwt, responses, policy, callers)) if errors.is_empty() => {
+            Ok(Config { gateway, store, admin, jwt, responses, policy, callers, source })
         }
         _ => Err(errors),
     }

@@ -188,6 +188,18 @@ pub enum Problem {
     /// The secret is too short.
     #[error("the secret in the variable `{0}` of the environment is too short")]
     ShortSecret(Box<str>),
+    /// The admin API would answer whoever reaches it.
+    #[error("others reach the admin API at {0}, and it asks for no token")]
+    AdminWithoutToken(std::net::SocketAddr),
+    /// The text is no name of whoever bears a token.
+    #[error("`{0}` is not a name for logs")]
+    AdminName(Box<str>),
+    /// A token of the admin API has characters that no header carries.
+    #[error("the token in the variable `{0}` of the environment has blanks, accents or control characters")]
+    AdminTokenText(Box<str>),
+    /// Two tokens of the admin API have one name, or are one.
+    #[error("the token of `{0}` is not told from another one")]
+    AdminTokenTwice(Box<str>),
     /// The file of callers cannot be read.
     #[error("cannot read the file of callers `{}`: {source}", path.display())]
     Callers {

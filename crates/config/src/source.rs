@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use cupo_core::Policy;
 
+use crate::admin_source::AdminSource;
 use crate::callers::CallersFile;
 use crate::jwt_source::JwtSource;
 use crate::problem::Problem;
@@ -24,6 +25,8 @@ pub struct Config {
     pub gateway: GatewaySource,
     /// Where counters are kept.
     pub store: StoreSource,
+    /// The admin API, where there is one.
+    pub admin: Option<AdminSource>,
     /// How callers are known by tokens, if they are.
     pub jwt: Option<JwtSource>,
     /// How callers are answered.

@@ -93,6 +93,12 @@ fn every_setting() {
     assert_eq!(limits.connections, Some(1_000));
     assert_eq!(limits.concurrent_streams, Some(100));
     assert_eq!(config.store, StoreSource::Memory { bound: Some(MemoryBound::Bytes(67_108_864)) });
+    let admin = config.admin.unwrap();
+    assert_eq!(admin.listen, ListenSource::Unix("/run/cupo/admin.sock".into()));
+    assert_eq!((admin.socket_mode, admin.tls.unwrap().client_ca_file), (Some(0o640), Some("ca.pem".into())));
+    let may: Vec<_> = admin.tokens.iter().map(|t| (t.name.as_str(), t.may_read, t.may_change)).collect();
+    assert_eq!(may, [("ops", true, true), ("watch", true, false)]);
+    assert!(!format!("{:?}", admin.tokens).contains(env!("CARGO_MANIFEST_DIR")), "a token is not shown");
     let trust = config.policy.trust();
     let Proxies::Known { networks, unix: false } = &trust.proxies else { panic!("{trust:?}") };
     let proxies: Vec<String> = networks.iter().map(ToString::to_string).collect();

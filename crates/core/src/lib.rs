@@ -49,6 +49,7 @@ mod standing;
 mod store;
 mod time;
 mod token;
+mod upkeep;
 
 pub use algorithm::{Algorithm, Change, Charge, Params, State};
 pub use attributes::Attributes;
@@ -62,17 +63,17 @@ pub use host::canonical_host;
 pub use in_force::InForce;
 pub use key::{
     ApiKeyHash, Key, KeyBuilder, KeySecret, KeySpec, KeySpecError, Kind, LEAST_SECRET_BYTES, NotAHash,
-    SecretTooShort, canonical_address,
+    SaidError, SecretTooShort, Spelling, canonical_address,
 };
 pub use limit::{Limit, LimitError};
 pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, Bearing, CallerSource, ClientAddressHeader, ExemptionSource, ExemptionsSource, HeaderSecret,
-    HeaderSource, HeaderTest, LimitSource, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource,
-    Policy, PolicyError, PolicyErrors, PolicySource, Problem, Proxies, Rule, RuleSource, STATUS_RULE,
-    TierSource, Trust, Unmet, Who,
+    Action, Bearing, CallerSource, ClientAddressHeader, Counter, ExemptionSource, ExemptionsSource,
+    HeaderSecret, HeaderSource, HeaderTest, LimitSource, MatchSource, NameError, Named, OnMissing,
+    OnStoreError, PlanFrom, PlansSource, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Proxies,
+    Rule, RuleSource, STATUS_RULE, TierSource, Trust, Unmet, Who,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use settled::{Entry, Settled};
@@ -80,3 +81,4 @@ pub use standing::{Endpoint, Place, Standing};
 pub use store::{Fallback, Refusal, Store, StoreError};
 pub use time::{Resolution, Timestamp};
 pub use token::is_token;
+pub use upkeep::Upkeep;

@@ -33,6 +33,18 @@ pub enum Error {
     /// The access log's writer cannot be started.
     #[error("cannot start the access log")]
     AccessLog(#[source] io::Error),
+    /// The admin API would answer whoever reaches it.
+    #[error("others reach the admin API at {address}, and it asks for no token")]
+    AdminOpen {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The certificates of the admin API cannot be used.
+    #[error("the certificates of the admin API: {reason}")]
+    AdminCertificates {
+        /// Which, and why.
+        reason: Box<str>,
+    },
     /// An upstream is not written as `http://host:port` or `host:port`.
     #[error("`{text}` is not an upstream: write `http://host:port`, without a path")]
     Upstream {

@@ -5,6 +5,7 @@
 
 mod access_log;
 mod activity;
+mod admin;
 mod connection;
 mod demo;
 mod diagnostics;
@@ -26,6 +27,10 @@ mod unix_socket;
 mod worker;
 
 pub use self::access_log::{AccessLog, LimiterNote, UpstreamDuration};
+pub use self::admin::{
+    AUDIT_TARGET, AdminListener, AdminSettings, AdminTls, AdminToken, Control, PolicyText, RunningAdmin,
+    start_admin,
+};
 pub use self::demo::Demo;
 pub use self::error::{BodyError, Error};
 pub use self::forward::{

@@ -68,6 +68,7 @@ mod slot;
 mod stats;
 mod store;
 mod table;
+mod upkeep;
 
 pub use budget::MemoryStoreError;
 pub use stats::Stats;

@@ -49,6 +49,7 @@ mod spread;
 mod stats;
 mod store;
 mod topology;
+mod upkeep;
 mod url;
 
 pub use error::{Cause, ConnectionError, RedisError};

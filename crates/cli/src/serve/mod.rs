@@ -1,5 +1,6 @@
 //! `cupo serve`: the gateway.
 
+pub(crate) mod admin;
 mod alarm;
 mod callers;
 mod quick;
@@ -13,11 +14,18 @@ use std::sync::Arc;
 use cupo_config::{GatewaySource, ListenSource, StoreSource, UpstreamSource};
 use cupo_core::{Clock, Engine, OnStoreError, Policy, SystemClock};
 use cupo_http::Presentation;
-use cupo_server::{AccessLog, Demo, Listeners, Running, StoreReporter, Upstream, start_gateway};
+use cupo_server::{
+    AUDIT_TARGET, AccessLog, Control, Demo, Listeners, PolicyText, Running, StoreReporter, Upstream,
+    start_gateway,
+};
 use cupo_store_memory::MemoryStore;
 use cupo_tower::{Answers, CupoLayer};
 
 use tokio::runtime::Runtime;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::ServeArgs;
 use crate::failure::Failure;
@@ -71,15 +79,19 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         Some(ListenSource::Tcp(address)) => Listeners::bind(&[address], server.workers)?,
         _ => Listeners::bind(&[SocketAddr::from(([127, 0, 0, 1], 8080))], server.workers)?,
     };
+    let admin = plan.admin.map(admin::Said::bind).transpose()?;
     // Before anybody can know that we are here, and stop us.
     let mut signals = Signals::catch(callers.is_some()).map_err(Failure::Runtime)?;
     let running =
         start_gateway(server, listeners, forward, CupoLayer::new(Arc::clone(&engine)).answers(answers))?;
+    let control = Arc::new(InForce { text: plan.text });
+    let admin = admin.map(|admin| admin.start(Arc::clone(&engine), control)).transpose()?;
+    let url = admin.as_ref().map(admin::Answering::url);
     // The access log has stdout to itself: it is for programs to read.
     let announced = if log_thread.is_some() {
-        announce(&running, demo.as_ref(), &mut io::stderr().lock())
+        announce(&running, demo.as_ref(), url.as_deref(), &mut io::stderr().lock())
     } else {
-        announce(&running, demo.as_ref(), &mut io::stdout().lock())
+        announce(&running, demo.as_ref(), url.as_deref(), &mut io::stdout().lock())
     };
     if let Err(error) = announced {
         tracing::warn!(%error, "nobody could be told where cupo listens");
@@ -97,6 +109,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             memory.for_each(|store| store.sweep(engine.clock().now()));
         }
     });
+    admin.into_iter().for_each(admin::Answering::stop);
     running.stop();
     signals.exit_on_the_next();
     running.join()?;
@@ -116,6 +129,8 @@ struct Plan {
     store: AnyStore,
     callers: Option<Callers>,
     tokens: Option<Tokens>,
+    admin: Option<admin::Said>,
+    text: Option<PolicyText>,
 }
 
 impl Plan {
@@ -134,17 +149,23 @@ impl Plan {
                 store,
                 callers: None,
                 tokens: None,
+                admin: None,
+                text: None,
             });
         };
         let config = cupo_config::load(file)?;
         let tokens = Tokens::open(&config)?;
+        let admin = admin::Said::of(&config)?;
         let presentation = presentation::of(&config.responses)?;
         let store = match &args.store {
             Some(name) => AnyStore::open(&store::named(name), None)?,
             None => AnyStore::open(&config.store, None).map_err(|error| error.within(&config))?,
         };
         let (gateway, policy) = (config.gateway.clone(), Arc::clone(&config.policy));
-        Ok(Self { gateway, upstream, policy, presentation, store, callers: Callers::watch(config), tokens })
+        let source = &config.source;
+        let text = PolicyText { file: source.name().to_owned(), text: admin::redacted(source.text()) };
+        let callers = Callers::watch(config);
+        Ok(Self { gateway, upstream, policy, presentation, store, callers, tokens, admin, text: Some(text) })
     }
 
     /// Where requests go; the options overrule the file.
@@ -166,12 +187,20 @@ impl Plan {
     }
 }
 
-fn announce(running: &Running, demo: Option<&Demo>, out: &mut impl Write) -> io::Result<()> {
+fn announce(
+    running: &Running,
+    demo: Option<&Demo>,
+    admin: Option<&str>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     for address in running.addresses() {
         writeln!(out, "cupo listens on http://{address}")?;
     }
     if let Some(path) = running.socket_path() {
         writeln!(out, "cupo listens on unix:{}", path.display())?;
+    }
+    if let Some(url) = admin {
+        writeln!(out, "cupo answers administrators on {url}")?;
     }
     if let (Some(demo), Some(address)) = (demo, running.addresses().first()) {
         writeln!(out, "before the demo upstream on http://{}", demo.address())?;
@@ -184,15 +213,28 @@ fn announce(running: &Running, demo: Option<&Demo>, out: &mut impl Write) -> io:
     out.flush()
 }
 
+/// What the command does for administrators.
+struct InForce {
+    text: Option<PolicyText>,
+}
+
+impl Control for InForce {
+    fn policy_text(&self) -> Option<PolicyText> {
+        self.text.clone()
+    }
+}
+
 /// Memory of this node's for rules that decide by themselves when the store cannot, if there are any.
 fn local_memory(policy: &Policy) -> Option<Arc<MemoryStore>> {
     let local = policy.rules().iter().any(|rule| rule.on_store_error() == OnStoreError::Local);
     local.then(|| Arc::new(MemoryStore::new()))
 }
 
-/// Logs of the server's go to stderr.
+/// Logs of the server's go to stderr; what administrators change is told whatever the level.
 fn start_log(args: &ServeArgs) -> Result<(), Failure> {
-    let log =
-        tracing_subscriber::fmt().with_max_level(args.log.level()).with_writer(io::stderr).with_ansi(false);
+    let level = args.log.level();
+    let targets = Targets::new().with_default(level).with_target(AUDIT_TARGET, level.max(Level::INFO));
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false);
+    let log = tracing_subscriber::registry().with(lines.with_filter(targets));
     log.try_init().map_err(|_| Failure::Usage("the log is started already"))
 }

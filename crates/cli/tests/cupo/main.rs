@@ -1,6 +1,8 @@
 //! The command as its users see it: the real binary, real sockets, real pipes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod admin;
+mod administrator;
 mod agreement;
 mod answers;
 mod check;

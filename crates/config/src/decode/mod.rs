@@ -1,6 +1,7 @@
 //! From the tree to plain values.
 
 mod address;
+mod admin;
 mod callers;
 mod exemption;
 mod gateway;
@@ -21,6 +22,7 @@ mod value;
 
 use cupo_core::{ExemptionSource, ExemptionsSource, Kind, LimitSource, PolicySource, RuleSource};
 
+use crate::admin_source::AdminSource;
 use crate::fault::Faults;
 use crate::jwt_source::JwtSource;
 use crate::problem::Problem;
@@ -37,6 +39,7 @@ use value::{Map, Value};
 pub(crate) struct Draft {
     pub(crate) gateway: GatewaySource,
     pub(crate) store: StoreSource,
+    pub(crate) admin: Option<AdminSource>,
     pub(crate) jwt: Option<JwtSource>,
     pub(crate) responses: ResponsesSource,
     /// The rules without faults.
@@ -65,6 +68,7 @@ const FIELDS: &[&str] = &[
     "timeouts",
     "limits",
     "store",
+    "admin",
     "trusted_proxies",
     "client_address_header",
     "ipv6_prefix",
@@ -90,6 +94,7 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     gateway.status_path = status.path;
     status::apart(&map, &gateway);
     let store = map.get("store").and_then(|value| store::store(&value)).unwrap_or_default();
+    let admin = map.get("admin").and_then(|value| admin::admin(&value));
     let trust = trust::trust(&map, &gateway);
     let replicas = map.get("replicas").and_then(|value| value.integer(1, MAX_REPLICAS));
     let replicas = replicas.and_then(|replicas| u32::try_from(replicas).ok()).unwrap_or(1);
@@ -121,7 +126,7 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
         ..PolicySource::default()
     };
     let callers = map.get("callers").and_then(|value| Some((value.text()?.to_owned(), value.mark())));
-    Some(Draft { gateway, store, jwt, responses, policy, rule_indices, callers, has_plans })
+    Some(Draft { gateway, store, admin, jwt, responses, policy, rule_indices, callers, has_plans })
 }
 
 /// The entries of a list. One with faults leaves a place that has none, so that all others keep their index.

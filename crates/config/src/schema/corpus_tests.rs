@@ -61,6 +61,7 @@ const SPELLING: &[&str] = &[
     "socket-mode",
 ];
 const COMPARED: &[&str] = &[
+    "admin-token-twice",
     "allow-name-taken",
     "callers-plan-not-asked",
     "callers-twice",
@@ -99,6 +100,9 @@ const COMPUTED: &[&str] = &[
     "time-zone-unknown",
 ];
 const WORLD: &[&str] = &[
+    "admin-no-such-token",
+    "admin-token-short",
+    "admin-token-text",
     "allow-secret-too-short",
     "allow-secret-without-variable",
     "callers-missing",

@@ -3,6 +3,7 @@
 mod builder;
 mod hash;
 mod kind;
+mod said;
 mod show;
 mod spec;
 
@@ -11,4 +12,5 @@ pub(crate) use hash::Hasher;
 pub use hash::{ApiKeyHash, KeySecret, LEAST_SECRET_BYTES, NotAHash, SecretTooShort};
 pub(crate) use kind::Context;
 pub use kind::{Kind, canonical_address};
+pub use said::{SaidError, Spelling};
 pub use spec::{KeySpec, KeySpecError};

@@ -62,16 +62,20 @@ fn show_text(f: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
 }
 
 /// Reads what the builder wrote. Bytes of another origin end the reading early.
-struct Fields<'a>(&'a [u8]);
+pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
+    pub(super) const fn of(key: &'a [u8]) -> Self {
+        Self(key)
+    }
+
     fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(first)
     }
 
-    fn field(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn field(&mut self) -> Option<&'a [u8]> {
         let (mut length, mut shift) = (0_usize, 0_u32);
         loop {
             let byte = self.byte()?;
@@ -86,7 +90,7 @@ impl<'a> Fields<'a> {
         Some(field)
     }
 
-    fn part(&mut self) -> Option<(u8, &'a [u8], &'a [u8])> {
+    pub(super) fn part(&mut self) -> Option<(u8, &'a [u8], &'a [u8])> {
         Some((self.byte()?, self.field()?, self.field()?))
     }
 }

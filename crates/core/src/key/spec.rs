@@ -23,7 +23,7 @@ pub struct KeySpec {
     parts: SmallVec<[Alternatives; 2]>,
 }
 
-type Alternatives = SmallVec<[Kind; 2]>;
+pub(super) type Alternatives = SmallVec<[Kind; 2]>;
 
 /// Why a text names no key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -101,6 +101,11 @@ impl KeySpec {
         Self { parts: smallvec![smallvec![Kind::Ip]] }
     }
 
+    /// The parts, each with its alternatives.
+    pub(super) fn parts(&self) -> &[Alternatives] {
+        &self.parts
+    }
+
     /// Every kind that the key may ask for.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.parts.iter().flatten()
@@ -162,7 +167,7 @@ fn parse_kind(text: &str) -> Result<Kind, KeySpecError> {
     Ok(kind)
 }
 
-fn show(kind: &Kind) -> String {
+pub(super) fn show(kind: &Kind) -> String {
     match kind.parts() {
         (name, None) => name.to_owned(),
         (name, Some(argument)) => format!("{name}({argument})"),

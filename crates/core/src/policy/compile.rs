@@ -62,7 +62,8 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     let mut needs = rules.iter().map(|rule| rule.conditions.needs()).fold(exemptions.needs(), Needs::and);
     needs.path |= rules.iter().any(|rule| rule.key.kinds().any(|kind| *kind == Kind::Route));
     let hasher = Hasher::new(source.api_key_secret.as_ref());
-    Ok(Policy { trust: source.trust, hasher, exemptions, plans: callers, rules, index, needs })
+    let times = multipliers.iter().map(|(times, _)| *times).collect();
+    Ok(Policy { trust: source.trust, hasher, exemptions, plans: callers, times, rules, index, needs })
 }
 
 /// The rule that guards the status endpoint: it applies to no request, and is asked by itself.

@@ -11,6 +11,7 @@ mod header;
 mod index;
 mod limits;
 mod match_source;
+mod named;
 mod networks;
 mod plans;
 mod request;
@@ -27,6 +28,7 @@ pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
 pub use explain::Bearing;
 pub(crate) use explain::{Borne, Traced};
 pub use match_source::{HeaderSource, HeaderTest, MatchSource};
+pub use named::{Counter, NameError, Named};
 pub use plans::{CallerSource, LimitSource, PlanFrom, PlansSource, TierSource, Who};
 pub(crate) use route::Route;
 pub use source::{PolicySource, RuleSource, STATUS_RULE};
@@ -55,6 +57,8 @@ pub struct Policy {
     exemptions: Exemptions,
     /// Where there are plans or callers.
     plans: Option<Box<Plans>>,
+    /// By how much callers' limits may be multiplied; 1 is the first.
+    times: Box<[u64]>,
     /// The rules, and after them the one that guards the status endpoint.
     rules: Vec<Rule>,
     index: Index,

@@ -102,7 +102,7 @@ impl Kind {
     }
 
     /// The byte that tells this kind from the others in a key. Part of the layout in stores: never reuse one.
-    const fn tag(&self) -> u8 {
+    pub(super) const fn tag(&self) -> u8 {
         match self {
             Self::Global => 1,
             Self::Ip => 2,
@@ -117,6 +117,24 @@ impl Kind {
             Self::Descriptor(_) => 11,
             Self::Claim(_) => 12,
         }
+    }
+
+    /// The argument, or nothing.
+    pub(super) fn argument(&self) -> &str {
+        self.parts().1.unwrap_or_default()
+    }
+
+    /// Adds the part of requests of this method whose route has this template, or a template of this hash.
+    pub(super) fn write_route(
+        &self,
+        method: &str,
+        template: &str,
+        hash: Option<ApiKeyHash>,
+        context: &Context<'_>,
+        key: &mut KeyBuilder,
+    ) -> bool {
+        let method = if method.is_empty() { None } else { Some(method) };
+        route::write_template(self.tag(), method, template, hash, context.hasher, key)
     }
 
     /// Adds this part of the request to the key; `false` where the request lacks it.

@@ -1,0 +1,46 @@
+//! The engine, whatever its store and clock.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use cupo_core::{
+    Check, Clock, Engine, Executed, Key, Observer, Policy, Store, StoreError, Timestamp, Upkeep,
+};
+
+/// An answer that the store has to be asked for.
+pub(crate) type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// What the admin API asks of an engine.
+pub(crate) trait Limiter: Send + Sync {
+    fn policy(&self) -> Arc<Policy>;
+
+    fn now(&self) -> Timestamp;
+
+    fn check<'a>(&'a self, check: &'a Check) -> Asked<'a, Executed>;
+
+    fn reset<'a>(&'a self, key: &'a Key) -> Asked<'a, bool>;
+}
+
+impl<S, C, O> Limiter for Engine<S, C, O>
+where
+    S: Store + Upkeep,
+    C: Clock,
+    O: Observer,
+{
+    fn policy(&self) -> Arc<Policy> {
+        Self::policy(self)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock().now()
+    }
+
+    fn check<'a>(&'a self, check: &'a Check) -> Asked<'a, Executed> {
+        Box::pin(self.store().check(check, self.clock().now()))
+    }
+
+    fn reset<'a>(&'a self, key: &'a Key) -> Asked<'a, bool> {
+        Box::pin(self.store().reset(key))
+    }
+}

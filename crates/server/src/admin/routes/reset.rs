@@ -1,0 +1,41 @@
+//! Forgetting what a key has used.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::state::{self, ShownCounter};
+use crate::admin::name::{KeyName, ShownKey};
+use crate::admin::problem::Problem;
+use crate::admin::router::{Call, Reply};
+
+#[derive(Serialize)]
+struct Reset {
+    #[serde(flatten)]
+    key: ShownKey,
+    /// Whether there was anything to forget.
+    found: bool,
+    before: Vec<ShownCounter>,
+    after: Vec<ShownCounter>,
+}
+
+/// Forgets what is counted under a key, by every limit of its rule or by that of one tier.
+pub(super) async fn reset(call: Call) -> Result<Reply, Problem> {
+    call.only(&[])?;
+    let name: KeyName = call.body()?;
+    let policy = call.admin.limiter.policy();
+    let named = name.find(&policy)?;
+    let (_, before) = state::counters(&call.admin, &named).await?;
+    let mut found = false;
+    let mut keys: Vec<_> = named.counters.iter().map(|counter| &counter.item.key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        found |= call.admin.limiter.reset(key).await?;
+    }
+    let (at, after) = state::counters(&call.admin, &named).await?;
+    let key = ShownKey::of(&name.rule, &named.key);
+    let used =
+        |counters: &[ShownCounter]| json!({ "used": counters.iter().map(|c| c.used).collect::<Vec<_>>() });
+    call.admin.audit.record(at, &call.bearer.name, "reset", key.target(), used(&before), used(&after));
+    Reply::json(&Reset { key, found, before, after })
+}
