@@ -109,6 +109,16 @@ impl Store for AnyStore {
             Self::Redis(store) => Box::pin(store.cancel(item, now, end)).await,
         }
     }
+
+    async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store) => {
+                store.carry(from, to, now);
+                Ok(())
+            }
+            Self::Redis(store) => Box::pin(store.carry(from, to, now)).await,
+        }
+    }
 }
 
 impl Upkeep for AnyStore {

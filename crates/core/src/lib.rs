@@ -26,6 +26,7 @@
 pub mod algorithm;
 mod attributes;
 mod calendar;
+mod carry;
 mod check;
 pub mod clock;
 mod decision;

@@ -54,6 +54,22 @@ pub trait Store: Send + Sync {
         now: Timestamp,
         end: Timestamp,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Moves what is counted under the key of `from` to that of `to`, whose limit is of the same algorithm and has other
+    /// numbers: the state becomes what [`Limit::carry`](crate::Limit::carry) makes of both, and the key of `from` is gone. Costs are
+    /// not looked at.
+    ///
+    /// In one atomic step, so that no unit counts twice or nowhere; to do it again changes nothing. Nothing happens where nothing
+    /// counts under `from`, or the algorithms differ. What a bounded store counts for several keys together stays there.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not do it; it may be done nevertheless.
+    fn carry(
+        &self,
+        from: &CheckItem,
+        to: &CheckItem,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 impl<S: Store> Store for std::sync::Arc<S> {
@@ -80,6 +96,15 @@ impl<S: Store> Store for std::sync::Arc<S> {
         end: Timestamp,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
         (**self).cancel(item, now, end)
+    }
+
+    fn carry(
+        &self,
+        from: &CheckItem,
+        to: &CheckItem,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        (**self).carry(from, to, now)
     }
 }
 

@@ -227,6 +227,33 @@ impl MemoryStore {
         shard.refund(&Item { key, limit, cost: charge.cost }, now, charge, &self.seed);
     }
 
+    /// Moves what is counted under one key to another, as [`Store::carry`] describes.
+    pub fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) {
+        if from.limit.algorithm() != to.limit.algorithm() || from.key == to.key {
+            return;
+        }
+        let [old, new] = [from, to].map(|item| self.seed.of_key(item.key.as_bytes()));
+        let (one, other) = (self.shard_of(&old), self.shard_of(&new));
+        let item = Item { key: new, limit: &to.limit, cost: 0 };
+        if one == other {
+            let mut shard = self.shards[one].0.lock();
+            let now = shard.instant(now);
+            if let Some(used) = shard.take(&old, &from.limit, now) {
+                shard.charge(&item, used, now, &self.seed);
+            }
+            return;
+        }
+        // In the order of the indices, as checks take them.
+        let (mut first, mut second) =
+            (self.shards[one.min(other)].0.lock(), self.shards[one.max(other)].0.lock());
+        let now = first.instant(now).max(second.instant(now));
+        let (source, target) =
+            if one < other { (&mut first, &mut second) } else { (&mut second, &mut first) };
+        if let Some(used) = source.take(&old, &from.limit, now) {
+            target.charge(&item, used, now, &self.seed);
+        }
+    }
+
     /// Forgets what is counted under `key`; whether there was anything.
     pub fn reset(&self, key: &Key) -> bool {
         let key = self.seed.of_key(key.as_bytes());
@@ -310,6 +337,11 @@ impl Store for MemoryStore {
 
     async fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) -> Result<(), StoreError> {
         Self::cancel(self, item, now, end);
+        Ok(())
+    }
+
+    async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
+        Self::carry(self, from, to, now);
         Ok(())
     }
 }

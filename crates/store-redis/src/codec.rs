@@ -125,6 +125,19 @@ impl Call {
         Self { keys, arguments }
     }
 
+    /// The call that moves what is counted from one line to the other, with windows of calendars as they are `around` that instant;
+    /// by the caller's clock if `now` is given.
+    pub(crate) fn carry(from: &Line, to: &Line, around: Timestamp, now: Option<Timestamp>) -> Self {
+        let peeks = [from, to].map(|line| Lines::from_iter([Line { cost: 0, ..line.clone() }]));
+        let mut call = Self::check(peeks.iter(), around, None);
+        if call.arguments.len() == 1 {
+            call.arguments.push(Argument::Packed(Vec::new()));
+        }
+        call.arguments.push(Argument::Packed(seven(from.limit.quota()).to_vec()));
+        call.arguments.extend(now.map(|now| Argument::Number(now.as_micros())));
+        call
+    }
+
     /// The call that gives charges back, each with its line; by the caller's clock if `now` is given.
     #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
     pub(crate) fn refund<'a>(
@@ -209,6 +222,22 @@ impl Reply {
         reply.at = Timestamp::from_micros(reply.number::<7>()?);
         reply.unreadable = reply.number::<4>()?;
         Ok(reply)
+    }
+
+    /// Reads the reply to a call that carries; whether it was done.
+    ///
+    /// # Errors
+    /// That it is not understood.
+    pub(crate) fn carried(value: Value) -> Result<(Self, bool), StoreError> {
+        let Value::BulkString(bytes) = value else { return Err(NOT_UNDERSTOOD) };
+        let &[.., done] = bytes.as_slice() else { return Err(NOT_UNDERSTOOD) };
+        if bytes.len() != HEAD.saturating_add(1) || done > 1 {
+            return Err(NOT_UNDERSTOOD);
+        }
+        let mut reply = Self { at: Timestamp::EPOCH, unreadable: 0, bytes, position: 0 };
+        reply.at = Timestamp::from_micros(reply.number::<7>()?);
+        reply.unreadable = reply.number::<4>()?;
+        Ok((reply, done == 1))
     }
 
     /// The instant at which the store decided.

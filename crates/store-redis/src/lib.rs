@@ -32,6 +32,7 @@
 mod backoff;
 mod breaker;
 mod calendars;
+mod carry;
 mod codec;
 mod connect;
 mod denial_cache;

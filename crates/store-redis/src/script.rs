@@ -13,7 +13,7 @@ macro_rules! file {
 }
 
 macro_rules! script {
-    ($clock:literal, $($shell:literal),+) => {
+    ($clock:literal, $($shell:expr),+) => {
         concat!(
             file!("number.lua"),
             file!("fixed_window.lua" as "fixed_window"),
@@ -25,7 +25,7 @@ macro_rules! script {
             file!($clock),
             file!("state.lua"),
             file!("log.lua" as "log"),
-            $(file!($shell)),+
+            $($shell),+
         )
     };
 }
@@ -49,20 +49,27 @@ pub(crate) struct Scripts {
     pub(crate) check: Script,
     pub(crate) refund: Script,
     pub(crate) preview: Script,
+    pub(crate) carry: Script,
 }
 
 impl Scripts {
     pub(crate) fn new(clock: StoreClock) -> Self {
         match clock {
             StoreClock::Server => Self {
-                check: Script::new(script!("clock.lua", "shell.lua")),
-                refund: Script::new(script!("clock.lua", "refund.lua")),
-                preview: Script::new(script!("clock.lua", "preview.lua", "shell.lua")),
+                check: Script::new(script!("clock.lua", file!("shell.lua"))),
+                refund: Script::new(script!("clock.lua", file!("refund.lua"))),
+                preview: Script::new(script!("clock.lua", file!("preview.lua"), file!("shell.lua"))),
+                carry: Script::new(script!("clock.lua", file!("shell.lua" as "shell"), file!("carry.lua"))),
             },
             StoreClock::Caller => Self {
-                check: Script::new(script!("clock_virtual.lua", "shell.lua")),
-                refund: Script::new(script!("clock_virtual.lua", "refund.lua")),
-                preview: Script::new(script!("clock_virtual.lua", "preview.lua", "shell.lua")),
+                check: Script::new(script!("clock_virtual.lua", file!("shell.lua"))),
+                refund: Script::new(script!("clock_virtual.lua", file!("refund.lua"))),
+                preview: Script::new(script!("clock_virtual.lua", file!("preview.lua"), file!("shell.lua"))),
+                carry: Script::new(script!(
+                    "clock_virtual.lua",
+                    file!("shell.lua" as "shell"),
+                    file!("carry.lua")
+                )),
             },
         }
     }

@@ -174,6 +174,10 @@ impl Store for RedisStore {
         }
         Ok(())
     }
+
+    async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
+        self.inner.carry(from, to, now).await
+    }
 }
 
 impl Inner {
@@ -313,7 +317,7 @@ impl Inner {
     }
 
     /// Says so in the log, but rarely: a state that is only looked at stays as it is.
-    fn report_unreadable(&self, states: u64) {
+    pub(crate) fn report_unreadable(&self, states: u64) {
         let before = count(&self.counters.unreadable_states, states);
         let total = before.saturating_add(states);
         if before.checked_ilog2() != total.checked_ilog2() {

@@ -147,7 +147,7 @@ fn a_bucket_takes_at_most_two_thirds_of_a_hash() {
     let server = Server::start();
     let limit = Limit::token_bucket(100, Rate::new(100, Duration::from_hours(1))).unwrap();
     for (ours, usual) in [
-        ("cupo:\u{a}per-client\u{1}\u{0}\u{4}abcd", "ratelimit:per-client:10.0.17.203"),
+        ("cupo:\u{d}per-client\u{4}~\u{4}\u{1}\u{0}\u{4}abcd", "ratelimit:per-client:10.0.17.203"),
         ("cupo:0123456789abcdef012345", "ratelimit:per-client:550e8400-e29b-41d4-a716-446655440000"),
     ] {
         server.redis.command(&["HSET", usual, "tokens", "97.41650000000001", "at", "1760000000.123456"]);

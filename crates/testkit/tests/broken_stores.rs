@@ -45,6 +45,18 @@ enum Fault {
     CancelsAnything,
     /// Never takes a slot back.
     CancelsNothing,
+    /// Forgets what was counted under another limit.
+    CarriesNothing,
+    /// Counts it in both places.
+    CarriesAndKeeps,
+    /// Wipes out what is counted under the new limit.
+    CarriesOverWhatIsThere,
+    /// Forgets what has no room.
+    CarriesAllOrNothing,
+    /// Takes units for units, whatever the algorithm.
+    CarriesAcrossAlgorithms,
+    /// Takes it away, lets others in, then puts it back.
+    CarriesInTwoSteps,
     /// Names waits in whole milliseconds, rounded down.
     RoundsWaitsDown,
     /// Has a wait for what can never be.
@@ -210,6 +222,43 @@ impl Store for Toy {
         self.charge(&mut inner, item, change);
         Ok(())
     }
+
+    async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
+        let mut inner = self.inner.lock();
+        let at = self.at(&mut inner, now);
+        let (old, new) = (self.key(from), self.key(to));
+        if old == new {
+            return Ok(());
+        }
+        let Some(state) = inner.states.get(&old).cloned() else { return Ok(()) };
+        let used = from.limit.used(Some(&state), at);
+        if self.fault == Fault::CarriesNothing || used == 0 {
+            return Ok(());
+        }
+        if self.fault != Fault::CarriesAcrossAlgorithms && from.limit.algorithm() != to.limit.algorithm() {
+            return Ok(());
+        }
+        if self.fault != Fault::CarriesAndKeeps {
+            inner.states.remove(&old);
+        }
+        if self.fault == Fault::CarriesInTwoSteps {
+            drop(inner);
+            yield_now();
+            inner = self.inner.lock();
+        }
+        self.forget(&mut inner, to, at);
+        let there = match self.fault {
+            Fault::CarriesOverWhatIsThere => None,
+            _ => inner.states.get(&new).cloned(),
+        };
+        let room = to.limit.decide(there.as_ref(), at, 0).0.remaining;
+        let cost = if self.fault == Fault::CarriesAllOrNothing && used > room { 0 } else { used.min(room) };
+        let (_, change) = to.limit.decide(there.as_ref(), at, cost);
+        let mut state = there;
+        to.limit.apply(&mut state, change);
+        inner.states.extend(state.map(|state| (new, state)));
+        Ok(())
+    }
 }
 
 impl Setup for Fault {
@@ -267,6 +316,12 @@ found_out! {
     ignores_costs: IgnoresCosts => the_frozen_traces_are_followed the_laws_hold;
     cancels_anything: CancelsAnything => cancelled_slots_are_given_back;
     cancels_nothing: CancelsNothing => cancelled_slots_are_given_back;
+    carries_nothing: CarriesNothing => what_is_counted_is_carried_to_another_limit;
+    carries_and_keeps: CarriesAndKeeps => what_is_counted_is_carried_to_another_limit;
+    carries_over_what_is_there: CarriesOverWhatIsThere => what_is_counted_is_carried_to_another_limit;
+    carries_all_or_nothing: CarriesAllOrNothing => what_is_counted_is_carried_to_another_limit;
+    carries_across_algorithms: CarriesAcrossAlgorithms => what_is_counted_is_carried_to_another_limit;
+    carries_in_two_steps: CarriesInTwoSteps => concurrent_carries_count_each_unit_once;
     rounds_waits_down: RoundsWaitsDown => the_frozen_traces_are_followed the_laws_hold;
     denies_the_impossible: DeniesTheImpossible => the_frozen_traces_are_followed a_peek_creates_no_key the_laws_hold;
     lives_in_the_future: LivesInTheFuture => random_histories_follow_the_model;

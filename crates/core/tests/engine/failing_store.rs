@@ -39,6 +39,11 @@ impl Store for Brittle {
         self.health()?;
         self.inner.cancel(item, now, end).await
     }
+
+    async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
+        self.health()?;
+        self.inner.carry(from, to, now).await
+    }
 }
 
 #[derive(Default)]

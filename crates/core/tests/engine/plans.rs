@@ -65,6 +65,10 @@ impl Store for Gone {
     async fn cancel(&self, _: &CheckItem, _: Timestamp, _: Timestamp) -> Result<(), StoreError> {
         Err(StoreError::Timeout)
     }
+
+    async fn carry(&self, _: &CheckItem, _: &CheckItem, _: Timestamp) -> Result<(), StoreError> {
+        Err(StoreError::Timeout)
+    }
 }
 
 /// How many of the caller's requests pass, of twenty.

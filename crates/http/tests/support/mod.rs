@@ -48,6 +48,10 @@ impl Store for TestStore {
     async fn cancel(&self, _: &CheckItem, _: Timestamp, _: Timestamp) -> Result<(), StoreError> {
         Ok(())
     }
+
+    async fn carry(&self, _: &CheckItem, _: &CheckItem, _: Timestamp) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 pub(crate) type TestEngine = Engine<TestStore, ManualClock>;

@@ -1,5 +1,6 @@
 //! A shard: some of the keys, under one lock. A check is planned, which changes nothing, and then committed or not.
 
+mod carry;
 mod room;
 
 use core::time::Duration;

@@ -11,7 +11,7 @@ use super::{Setup, check_of, execute, key};
 use crate::bound::units_within;
 use crate::calendars;
 
-const THREADS: u64 = 8;
+pub(super) const THREADS: u64 = 8;
 const ROUNDS: u64 = 12;
 
 /// A limit of `algorithm` with this quota, and one hour to get it back.
@@ -28,7 +28,7 @@ fn limit(algorithm: Algorithm, quota: u64) -> Limit {
 }
 
 /// The same, and the variants of a fixed window.
-fn limits(algorithm: Algorithm, quota: u64) -> Vec<Limit> {
+pub(super) fn limits(algorithm: Algorithm, quota: u64) -> Vec<Limit> {
     let mut limits = vec![limit(algorithm, quota)];
     if algorithm == Algorithm::FixedWindow {
         let variants = [
@@ -43,7 +43,7 @@ fn limits(algorithm: Algorithm, quota: u64) -> Vec<Limit> {
 const NOW: Timestamp = Timestamp::from_micros(1_760_000_000_000_000);
 
 /// Runs `ask` on every thread at once; the sum of what it returns.
-fn all_at_once(ask: impl Fn(u64) -> u64 + Sync) -> Vec<u64> {
+pub(super) fn all_at_once(ask: impl Fn(u64) -> u64 + Sync) -> Vec<u64> {
     let start = Barrier::new(usize::try_from(THREADS).unwrap());
     thread::scope(|scope| {
         let thread = |n| {

@@ -10,6 +10,7 @@
 //! be set from `now` to be tried.
 
 mod cancel;
+mod carry;
 mod checks;
 mod concurrency;
 mod decisions;
@@ -26,6 +27,7 @@ use std::thread::{self, Thread};
 use cupo_core::{Check, Executed, Key, Limit, Store, Timestamp};
 
 pub use cancel::cancelled_slots_are_given_back;
+pub use carry::{concurrent_carries_count_each_unit_once, what_is_counted_is_carried_to_another_limit};
 pub use checks::{
     a_broken_clock_does_not_open_the_gate, a_denial_charges_no_item, a_peek_creates_no_key,
     an_empty_check_is_admitted, lookalike_keys_are_distinct, many_keys_follow_their_models,
@@ -73,7 +75,7 @@ pub type Part<S> = fn(&S);
 
 /// Every part of the suite by its name.
 #[must_use]
-pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 15] {
+pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 17] {
     [
         ("the_frozen_traces_are_followed", the_frozen_traces_are_followed),
         ("random_histories_follow_the_model", random_histories_follow_the_model),
@@ -87,6 +89,8 @@ pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 15] {
         ("a_broken_clock_does_not_open_the_gate", a_broken_clock_does_not_open_the_gate),
         ("lookalike_keys_are_distinct", lookalike_keys_are_distinct),
         ("cancelled_slots_are_given_back", cancelled_slots_are_given_back),
+        ("what_is_counted_is_carried_to_another_limit", what_is_counted_is_carried_to_another_limit),
+        ("concurrent_carries_count_each_unit_once", concurrent_carries_count_each_unit_once),
         ("concurrent_admissions_on_one_key", concurrent_admissions_on_one_key),
         ("concurrent_admissions_on_overlapping_keys", concurrent_admissions_on_overlapping_keys),
         ("concurrent_admissions_over_time", concurrent_admissions_over_time),
@@ -112,6 +116,8 @@ macro_rules! conformance {
             a_broken_clock_does_not_open_the_gate
             lookalike_keys_are_distinct
             cancelled_slots_are_given_back
+            what_is_counted_is_carried_to_another_limit
+            concurrent_carries_count_each_unit_once
             concurrent_admissions_on_one_key
             concurrent_admissions_on_overlapping_keys
             concurrent_admissions_over_time

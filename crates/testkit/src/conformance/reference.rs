@@ -98,4 +98,23 @@ impl Store for ReferenceStore {
         Fallback::cancel(self, item, now, end);
         Ok(())
     }
+
+    async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
+        let Inner { states, clock } = &mut *self.0.lock();
+        let at = now.max(*clock);
+        *clock = at;
+        if from.key == to.key || from.limit.algorithm() != to.limit.algorithm() {
+            return Ok(());
+        }
+        let Some(old) = states.get(&from.key).filter(|old| from.limit.used(Some(old), at) > 0).cloned()
+        else {
+            return Ok(());
+        };
+        states.remove(&from.key);
+        let mut state = states.remove(&to.key);
+        let change = to.limit.carry(state.as_ref(), &from.limit, &old, at);
+        to.limit.apply(&mut state, change);
+        states.extend(state.map(|state| (to.key.clone(), state)));
+        Ok(())
+    }
 }

@@ -81,6 +81,10 @@ impl Store for TestStore {
         self.cancelled.notify_one();
         result
     }
+
+    async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
+        Store::carry(&self.store, from, to, now).await
+    }
 }
 
 pub(crate) type TestEngine = Engine<TestStore, ManualClock>;
