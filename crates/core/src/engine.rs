@@ -107,7 +107,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     }
 
     /// Puts another policy in force, whole. Requests in flight finish under the one they began with; counters stay with the
-    /// names of their rules.
+    /// names of their rules. Of a limit in other windows or at another rate, what was counted before is taken over when a key is
+    /// first touched; see [`Store::carry`].
     pub fn swap_policy(&self, policy: Arc<Policy>) {
         self.swap_policy_with(policy, |_| ());
     }
@@ -117,7 +118,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// somebody else swaps at the same time and was faster.
     pub fn swap_policy_with(&self, policy: Arc<Policy>, mut before: impl FnMut(&Arc<InForce>)) {
         let mut current = self.in_force.load_full();
-        let mut next = Arc::new(current.followed_by(policy));
+        let now = self.clock.now();
+        let mut next = Arc::new(current.followed_by(policy, now));
         loop {
             before(&next);
             let was = self.in_force.compare_and_swap(&current, Arc::clone(&next));
@@ -126,7 +128,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
                 return;
             }
             current = Arc::clone(&was);
-            next = Arc::new(current.followed_by(Arc::clone(next.policy())));
+            next = Arc::new(current.followed_by(Arc::clone(next.policy()), now));
         }
     }
 
@@ -173,7 +175,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     ) -> Result<Outcome, StoreError> {
         let outcome = match in_force.policy().prepare(attributes) {
             Err(settled) => Outcome::settle(in_force, now, settled),
-            Ok(prepared) => match self.execute(&prepared.check, now).await {
+            Ok(prepared) => match self.execute(&in_force, &prepared.rules, &prepared.check, now).await {
                 Ok(executed) => {
                     let mut prepared = prepared;
                     let shadow = core::mem::take(&mut prepared.shadow);
@@ -212,11 +214,34 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         Ok(local.fold(in_force, &executed).without_store(error))
     }
 
-    async fn execute(&self, check: &Check, now: Timestamp) -> Result<Executed, StoreError> {
+    /// Executes a check, with the rule of each of its items, under what is in force.
+    async fn execute(
+        &self,
+        in_force: &InForce,
+        rules: &[usize],
+        check: &Check,
+        now: Timestamp,
+    ) -> Result<Executed, StoreError> {
         if check.items().is_empty() {
             return Ok(Executed { at: now, decisions: Default::default() });
         }
+        self.carry(in_force, rules, check, now).await?;
         self.store.check(check, now).await.inspect_err(|error| self.observer.store_failed(error))
+    }
+
+    /// Takes over what was counted of these items under earlier policies, so that the store knows it.
+    async fn carry(
+        &self,
+        in_force: &InForce,
+        rules: &[usize],
+        check: &Check,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let Some(carrying) = in_force.carrying(now) else { return Ok(()) };
+        let items = rules.iter().copied().zip(check.items());
+        // Rare, and larger than the rest of the future.
+        let carried = Box::pin(carrying.carry(&self.store, items, now)).await;
+        carried.inspect_err(|error| self.observer.store_failed(error))
     }
 
     /// How the caller who sent this request stands: every enforced limit that could apply to requests of theirs, with its balance.
@@ -247,12 +272,12 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     ) -> Result<Result<Standing, Box<Outcome>>, StoreError> {
         let (policy, now) = (Arc::clone(in_force.policy()), self.clock.now());
         let guard = policy.guard(attributes);
-        let executed = self.execute(&guard.check, now).await?;
+        let executed = self.execute(&in_force, &guard.rules, &guard.check, now).await?;
         let asked = Outcome::fold(Arc::clone(&in_force), guard.check, &guard.rules, &executed);
         let refused = match policy.applicable(attributes, about) {
             _ if !asked.is_admitted() => asked,
             Ok(_) if attributes.has_bad_credentials() => asked.with_bad_credentials(),
-            Ok(found) => return Ok(Ok(self.balances(policy, executed.at, found).await?)),
+            Ok(found) => return Ok(Ok(self.balances(&in_force, executed.at, found).await?)),
             Err(settled @ Settled::Allowed(_)) => {
                 return Ok(Ok(Standing::settle(policy, executed.at, settled)));
             }
@@ -264,27 +289,29 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
 
     async fn balances(
         &self,
-        policy: Arc<Policy>,
+        in_force: &InForce,
         now: Timestamp,
         found: Applicable,
     ) -> Result<Standing, StoreError> {
         let mut balances = Vec::new();
-        let items: Vec<CheckItem> = found.places.iter().filter_map(|place| place.item.clone()).collect();
+        let items = found.places.iter().filter_map(|place| Some((place.rule, place.item.clone()?)));
+        let items: Vec<(usize, CheckItem)> = items.collect();
         for some in items.chunks(PEEKS) {
             let mut check = Check::new();
-            some.iter().for_each(|item| check.push_new(item.clone()));
-            let executed = self.execute(&check, now).await?;
+            some.iter().for_each(|(_, item)| check.push_new(item.clone()));
+            let rules: Vec<usize> = some.iter().map(|(rule, _)| *rule).collect();
+            let executed = self.execute(in_force, &rules, &check, now).await?;
             balances.extend(executed.decisions.into_iter().map(|decision| (executed.at, decision)));
         }
-        Ok(Standing::new(policy, now, found, balances))
+        Ok(Standing::new(Arc::clone(in_force.policy()), now, found, balances))
     }
 
     /// Counts for the rules that only watch, each by itself, so that none hides another. A failure is observed and no more.
     async fn watch(&self, shadow: ShadowItems, now: Timestamp, outcome: &mut Outcome) {
         for (rule, item) in shadow {
             let check = Check::from(item.clone());
-            if let Some(&decision) = self.execute(&check, now).await.iter().flat_map(|e| &e.decisions).next()
-            {
+            let executed = self.execute(outcome.in_force(), &[rule], &check, now).await;
+            if let Some(&decision) = executed.iter().flat_map(|e| &e.decisions).next() {
                 outcome.add_shadow(rule, item, decision);
             }
         }

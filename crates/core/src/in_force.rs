@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::carrying::Carrying;
 use crate::policy::Policy;
+use crate::time::Timestamp;
 
 /// What is in force at one time: immutable, and swapped whole by [`Engine::swap_policy`](crate::Engine::swap_policy). A request
 /// is decided under one of these from its beginning to its end.
@@ -13,16 +15,24 @@ use crate::policy::Policy;
 pub struct InForce {
     policy: Arc<Policy>,
     generation: u64,
+    /// What the policy takes over from those before it.
+    carrying: Option<Arc<Carrying>>,
 }
 
 impl InForce {
     pub(crate) const fn first(policy: Arc<Policy>) -> Self {
-        Self { policy, generation: 0 }
+        Self { policy, generation: 0, carrying: None }
     }
 
-    /// What follows on this.
-    pub(crate) const fn followed_by(&self, policy: Arc<Policy>) -> Self {
-        Self { policy, generation: self.generation.saturating_add(1) }
+    /// What follows on this at `now`.
+    pub(crate) fn followed_by(&self, policy: Arc<Policy>, now: Timestamp) -> Self {
+        let carrying = Carrying::between(self.carrying.as_deref(), &self.policy, &policy, now);
+        Self { policy, generation: self.generation.saturating_add(1), carrying: carrying.map(Arc::new) }
+    }
+
+    /// What there is to take over at `now`, if anything.
+    pub(crate) fn carrying(&self, now: Timestamp) -> Option<&Carrying> {
+        self.carrying.as_deref().filter(|carrying| carrying.is_due(now))
     }
 
     /// The policy.

@@ -27,6 +27,7 @@ pub mod algorithm;
 mod attributes;
 mod calendar;
 mod carry;
+mod carrying;
 mod check;
 pub mod clock;
 mod decision;

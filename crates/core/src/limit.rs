@@ -275,6 +275,16 @@ impl Limit {
         self.resolution.span(ticks)
     }
 
+    /// The longest time in which anything that was counted still counts: the window, twice for a sliding window counter, of a
+    /// calendar the longest; the time in which an empty bucket becomes whole. Nobody ever waits for longer.
+    #[must_use]
+    pub const fn memory(&self) -> Duration {
+        match &self.params {
+            Params::SlidingWindowCounter(p) => self.resolution.span(p.window.saturating_mul(2)),
+            _ => self.window(),
+        }
+    }
+
     /// The time over which the quota is granted at `now`: [`window`](Self::window), and of a calendar the length of the window
     /// that `now` lies in.
     #[must_use]

@@ -46,7 +46,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         let items = prepared.rules.iter().copied().zip(prepared.check.items().iter().cloned());
         let mut counted: Vec<Counted> = items.map(|(rule, item)| Counted::new(rule, item)).collect();
         let shadow = core::mem::take(&mut prepared.shadow);
-        let mut outcome = match self.preview(&prepared.check, now).await {
+        let mut outcome = match self.preview(&in_force, &prepared.rules, &prepared.check, now).await {
             Ok(Preview { at, balances, decisions }) => {
                 for (counted, (balance, decision)) in counted.iter_mut().zip(balances.iter().zip(&decisions))
                 {
@@ -73,7 +73,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         let watches = outcome.is_admitted();
         for (rule, item) in shadow {
             let mut shown = Counted::new(rule, item);
-            if let Ok(preview) = self.preview(&Check::from(shown.item.clone()), now).await {
+            let check = Check::from(shown.item.clone());
+            if let Ok(preview) = self.preview(outcome.in_force(), &[rule], &check, now).await {
                 shown.balance = preview.balances.first().copied();
                 shown.decision = preview.decisions.first().copied().filter(|_| watches);
             }
@@ -85,10 +86,19 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         (counted, Ok(outcome))
     }
 
-    async fn preview(&self, check: &Check, now: Timestamp) -> Result<Preview, StoreError> {
+    /// Previews a check, with the rule of each of its items, under what is in force. What was counted under earlier policies is
+    /// taken over first, which changes no answer.
+    async fn preview(
+        &self,
+        in_force: &InForce,
+        rules: &[usize],
+        check: &Check,
+        now: Timestamp,
+    ) -> Result<Preview, StoreError> {
         if check.items().is_empty() {
             return Ok(Preview { at: now, balances: Default::default(), decisions: Default::default() });
         }
+        self.carry(in_force, rules, check, now).await?;
         self.store.preview(check, now).await.inspect_err(|error| self.observer.store_failed(error))
     }
 }

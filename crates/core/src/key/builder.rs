@@ -26,6 +26,23 @@ impl Key {
         builder
     }
 
+    /// The beginning of a key in the scope called `name`, in which `shape` tells some keys from others.
+    pub(crate) fn scope(name: &str, shape: &[u8]) -> Self {
+        let mut builder = KeyBuilder(Self(SmallVec::new()));
+        let mut scope: SmallVec<[u8; 56]> = SmallVec::from_slice(name.as_bytes());
+        scope.extend_from_slice(shape);
+        builder.field(&scope);
+        builder.build()
+    }
+
+    /// The same key behind another beginning; `None` where it does not begin with `from`.
+    pub(crate) fn moved(&self, from: &Self, to: &Self) -> Option<Self> {
+        let rest = self.0.strip_prefix(from.as_bytes())?;
+        let mut key = to.clone();
+        key.0.extend_from_slice(rest);
+        Some(key)
+    }
+
     /// Begins a key with bytes that an earlier builder made.
     pub(crate) fn continued(prefix: &Self) -> KeyBuilder {
         KeyBuilder(Self(SmallVec::from_slice(&prefix.0)))

@@ -14,7 +14,10 @@ impl fmt::Display for Key {
     /// people: not every two keys that differ are shown differently.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = Fields(self.as_bytes());
-        show_text(f, fields.field().unwrap_or_default())?;
+        let scope = fields.field().unwrap_or_default();
+        // How states are to be read, which follows the name of a rule, is not for people.
+        let name = scope.split(|byte| *byte < 16).next().unwrap_or_default();
+        show_text(f, name)?;
         while let Some((tag, name, value)) = fields.part() {
             let Some(kind) = tag_name(tag & !HASHED) else { continue };
             f.write_str(" ")?;

@@ -2,6 +2,7 @@
 
 mod limits;
 pub(super) mod plans;
+mod prefix;
 
 use core::mem::discriminant;
 use std::collections::HashMap;

@@ -28,4 +28,18 @@ impl Limits {
         let row = if self.by_tier { tier } else { 0 };
         self.cells.get(row.checked_mul(self.columns)?.checked_add(times)?)?.as_ref()
     }
+
+    /// Every limit, with the indices of its tier (or 0) and of its multiplier.
+    pub(super) fn all(&self) -> impl Iterator<Item = (usize, usize, &Numbers)> {
+        let columns = self.columns.max(1);
+        self.cells.iter().enumerate().filter_map(move |(cell, numbers)| {
+            let (row, column) = (cell.checked_div(columns)?, cell.checked_rem(columns)?);
+            Some((row, column, numbers.as_ref()?))
+        })
+    }
+
+    /// Whether keys with this beginning are counted by any of them.
+    pub(super) fn counts_by(&self, prefix: &Key) -> bool {
+        self.cells.iter().flatten().any(|numbers| numbers.prefix == *prefix)
+    }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Policy, Rule};
+use super::Policy;
 use crate::check::CheckItem;
 use crate::key::{Key, SaidError, Spelling};
 
@@ -66,7 +66,7 @@ impl Policy {
             return Err(NameError::UnknownTier { known: tiers.join(", ").into() });
         }
         let mut counters: Vec<Counter> = Vec::new();
-        for (row, times, numbers) in rule.cells() {
+        for (row, times, numbers) in rule.limits.all() {
             let of = if rule.limits.by_tier { tiers.get(row).copied() } else { None };
             if tier.is_some_and(|tier| of.is_some_and(|of| of != tier)) {
                 continue;
@@ -82,16 +82,5 @@ impl Policy {
             }
         }
         Ok(Named { key, counters })
-    }
-}
-
-impl Rule {
-    /// The limits that there are, each with the indices of its tier and of its multiplier.
-    fn cells(&self) -> impl Iterator<Item = (usize, usize, &super::limits::Numbers)> {
-        let columns = self.limits.columns.max(1);
-        self.limits.cells.iter().enumerate().filter_map(move |(i, cell)| {
-            let (row, column) = (i.checked_div(columns)?, i.checked_rem(columns)?);
-            Some((row, column, cell.as_ref()?))
-        })
     }
 }

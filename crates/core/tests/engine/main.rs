@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+mod carrying;
 mod exemptions;
 mod explain;
 mod failing_store;

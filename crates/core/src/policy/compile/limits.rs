@@ -1,15 +1,11 @@
 //! From a rule's limit, or the number of that name in every tier, to the table of all that it allows.
 
-use sha2::{Digest as _, Sha256};
-
 use super::super::limits::{Limits, Numbers};
 use super::super::{Action, LimitSource, OnStoreError, PlansSource, Problem, RuleSource, TierSource};
 use super::Errors;
-use crate::algorithm::ending_window::Edges;
-use crate::algorithm::{Algorithm, Params};
-use crate::key::{Key, KeyBuilder};
+use super::prefix::prefix;
+use crate::algorithm::Algorithm;
 use crate::limit::Limit;
-use crate::time::Resolution;
 
 /// What the limits of every rule depend on.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +54,7 @@ pub(super) fn limits(
             };
             match share {
                 Ok(share) => {
-                    let prefix = prefix(&rule.name, &limit, by_tier);
+                    let prefix = prefix(&rule.name, &limit);
                     cells.push(Some(Numbers { prefix, limit, share }));
                 }
                 Err(error) => errors.add_once(&row.path, Problem::Share(error)),
@@ -112,54 +108,4 @@ fn check_rows(index: usize, rule: &RuleSource, rows: &[Row], errors: &mut Errors
     if rule.action == Action::Delay && limits().any(|limit| limit.algorithm() != Algorithm::LeakyBucket) {
         errors.add(&format!("rules[{index}].action"), Problem::DelayWithoutSlots);
     }
-}
-
-/// What every key of the rule begins with. A state counted in other ticks, or in other parts of a unit, would be misread:
-/// so it gets other keys, and a rule whose rate changes starts anew.
-///
-/// Where callers choose among limits, by their tier, those of another algorithm or window get other keys as well. A caller
-/// who has two tiers could otherwise use one to wipe out what the other has counted, and pass without end; so all that he
-/// has is what both allow.
-fn prefix(name: &str, limit: &Limit, by_tier: bool) -> Key {
-    let mut tag = match limit.resolution() {
-        Resolution::Micros => 0x40,
-        Resolution::Millis => 0x41,
-    };
-    let (algorithm, window, period) = match limit.params() {
-        Params::FixedWindow(p) => (1, p.window, 0),
-        Params::SlidingWindowLog(p) => (2, p.window, 0),
-        Params::SlidingWindowCounter(p) => (3, p.window, 0),
-        Params::TokenBucket(p) => (4, p.period, p.period),
-        Params::LeakyBucket(p) => (5, p.period, p.period),
-        Params::EndingWindow(p) => {
-            let edges = hash_of_edges(p.edges);
-            (6, edges, edges)
-        }
-    };
-    let mut shape = [0; 9];
-    let mut used = 0;
-    if by_tier {
-        tag |= 2;
-        shape[0] = algorithm;
-        used = 1;
-    }
-    let ticks = if by_tier { window } else { period }.to_le_bytes();
-    let length = ticks.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
-    for (to, from) in shape.iter_mut().skip(used).zip(ticks.iter().take(length)) {
-        *to = *from;
-        used = used.saturating_add(1);
-    }
-    let builder: KeyBuilder = Key::builder(name);
-    builder.part(tag, "", shape.get(..used).unwrap_or_default()).build()
-}
-
-/// Four bytes, which tell the edges of one rule's past from each other.
-fn hash_of_edges(edges: Edges) -> u64 {
-    let mut hash = Sha256::new();
-    match edges {
-        Edges::FirstRequest { window } => hash.update(window.to_le_bytes()),
-        Edges::Calendar(calendar) => hash.update(calendar.name()),
-    }
-    let hash = hash.finalize();
-    hash.iter().take(4).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

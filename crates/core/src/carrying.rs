@@ -1,0 +1,101 @@
+//! Taking over what was counted under the limits of earlier policies, key by key, when a key is first touched.
+
+use core::hash::BuildHasher as _;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::hash::RandomState;
+
+use crate::check::CheckItem;
+use crate::key::Key;
+use crate::policy::{Former, Policy, Successor};
+use crate::store::{Store, StoreError};
+use crate::time::Timestamp;
+
+/// Places for keys that are done: 2 MiB, while there is anything to take over.
+const PLACES: usize = 1 << 18;
+
+/// What a policy takes over from those before it.
+#[derive(Debug)]
+pub(crate) struct Carrying {
+    /// Limits that were in force before, for the policies after this one.
+    former: Vec<Former>,
+    /// By rule, in the order of their indices.
+    rules: Vec<(usize, Vec<Successor>)>,
+    /// From when on there is nothing to take over.
+    until: Timestamp,
+    done: Done,
+}
+
+/// Keys that are done. A key that another one has pushed out is asked for once more, which changes nothing.
+#[derive(Debug)]
+struct Done {
+    places: Box<[AtomicU64]>,
+    /// Random, so that nobody can choose keys that push each other out, or pass for one that is done.
+    seed: RandomState,
+}
+
+impl Carrying {
+    /// What `policy` takes over at `now`, when it replaces `old`, which took over from `before`; `None` where there is nothing to
+    /// remember.
+    pub(crate) fn between(
+        before: Option<&Self>,
+        old: &Policy,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let former = old.retire(now, before.map_or(&[], |before| &before.former));
+        let (rules, former) = policy.succeed(former);
+        let sources = || rules.iter().flat_map(|(_, all)| all).flat_map(|one| &one.sources);
+        let until = sources().map(|source| source.until).max().unwrap_or(Timestamp::EPOCH);
+        let places = if rules.is_empty() { 0 } else { PLACES };
+        (!former.is_empty()).then(|| Self { former, rules, until, done: Done::new(places) })
+    }
+
+    /// Whether there may be anything to take over at `now`.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        now < self.until
+    }
+
+    /// Takes over what was counted of these items, each with its rule.
+    pub(crate) async fn carry<S: Store>(
+        &self,
+        store: &S,
+        items: impl Iterator<Item = (usize, &CheckItem)> + Send,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        for (rule, item) in items {
+            let Some(successor) = self.successor(rule, item) else { continue };
+            let place = self.done.place(&item.key);
+            if place.is_some_and(|(place, print)| place.load(Ordering::Relaxed) == print) {
+                continue;
+            }
+            for source in successor.sources.iter().filter(|source| now < source.until) {
+                let Some(key) = item.key.moved(&successor.prefix, &source.prefix) else { continue };
+                store.carry(&CheckItem { key, limit: source.limit, cost: 0 }, item, now).await?;
+            }
+            if let Some((place, print)) = place {
+                place.store(print, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    fn successor(&self, rule: usize, item: &CheckItem) -> Option<&Successor> {
+        let at = self.rules.binary_search_by_key(&rule, |(rule, _)| *rule).ok()?;
+        let (_, successors) = self.rules.get(at)?;
+        successors.iter().find(|one| one.limit == item.limit)
+    }
+}
+
+impl Done {
+    fn new(places: usize) -> Self {
+        Self { places: (0..places).map(|_| AtomicU64::new(0)).collect(), seed: RandomState::new() }
+    }
+
+    /// The place of a key, and what is there once it is done.
+    fn place(&self, key: &Key) -> Option<(&AtomicU64, u64)> {
+        let print = self.seed.hash_one(key);
+        let place = usize::try_from(print).ok()?.checked_rem(self.places.len())?;
+        // 0 is in every place.
+        Some((self.places.get(place)?, print.max(1)))
+    }
+}
