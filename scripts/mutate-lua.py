@@ -21,7 +21,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LUA = os.path.join(ROOT, "crates/store-redis/lua")
 PURE = ["number", "fixed_window", "ending_window", "sliding_window_log", "sliding_window_counter", "token_bucket", "leaky_bucket"]
-SERVER = ["clock", "clock_virtual", "state", "log", "shell", "refund"]
+SERVER = ["clock", "clock_virtual", "state", "log", "shell", "settle"]
 # Test binaries with the tests to run, the quickest first.
 STAGES_PURE = [
     ("lua_pure", ["the_frozen_traces_are_followed"]),
@@ -37,8 +37,9 @@ STAGES_SERVER = [
     ("lua_unreadable", []),
     ("lua_cost", ["whatever_its_length", "few_commands", "two_writes", "less_than_a_hash"]),
 ]
-STAGES_REFUND = [
+STAGES_SETTLE = [
     ("lua_refund", []),
+    ("lua_settle", []),
     ("lua_server", []),
 ]
 SECONDS = 120
@@ -131,7 +132,7 @@ def survives(binaries, files, name, number, mutated):
             lines = [*lines[:number], mutated, *lines[number + 1:]] if other == name else lines
             with open(os.path.join(folder, other + ".lua"), "w") as file:
                 file.write("\n".join(lines))
-        stages = STAGES_PURE if name in PURE else STAGES_REFUND if name == "refund" else STAGES_SERVER
+        stages = STAGES_PURE if name in PURE else STAGES_SETTLE if name == "settle" else STAGES_SERVER
         return all(passes(binaries[binary], tests, folder) for binary, tests in stages)
 
 

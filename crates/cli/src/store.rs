@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use cupo_config::{Config, ConfigErrors, MemoryBound, PasswordSource, RedisSource, StoreSource, read_file};
-use cupo_core::{Check, CheckItem, Executed, Key, Preview, Store, StoreError, Timestamp, Upkeep};
+use cupo_core::{
+    Check, CheckItem, Executed, Key, Preview, Settlement, Store, StoreError, Timestamp, Uncovered, Upkeep,
+};
 use cupo_store_memory::{MemoryStore, MemoryStoreError};
 use cupo_store_redis::{RedisError, RedisSettings, RedisStore, Secret};
 use thiserror::Error;
@@ -117,6 +119,13 @@ impl Store for AnyStore {
                 Ok(())
             }
             Self::Redis(store) => Box::pin(store.carry(from, to, now)).await,
+        }
+    }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        match self {
+            Self::Memory(store) => Ok(store.settle(settlements, now)),
+            Self::Redis(store) => Box::pin(store.settle(settlements, now)).await,
         }
     }
 }

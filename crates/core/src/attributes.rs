@@ -113,6 +113,11 @@ pub trait Attributes {
         false
     }
 
+    /// The length of the request's body in bytes, 0 without one; `None` where nobody knows beforehand.
+    fn body_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// What this request costs in multiples of a rule's cost; 0 is a peek.
     fn cost(&self) -> u64 {
         1

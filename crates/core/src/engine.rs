@@ -16,6 +16,7 @@ use crate::observer::{Observer, Unobserved};
 use crate::outcome::Outcome;
 use crate::policy::{Applicable, Policy, Prepared, ShadowItems};
 use crate::settled::Settled;
+use crate::settlement::Settling;
 use crate::standing::Standing;
 use crate::store::{Fallback, Store, StoreError};
 use crate::time::Timestamp;
@@ -311,10 +312,36 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         for (rule, item) in shadow {
             let check = Check::from(item.clone());
             let executed = self.execute(outcome.in_force(), &[rule], &check, now).await;
-            if let Some(&decision) = executed.iter().flat_map(|e| &e.decisions).next() {
-                outcome.add_shadow(rule, item, decision);
+            if let Ok(Executed { at, decisions }) = executed
+                && let Some(&decision) = decisions.first()
+            {
+                outcome.add_shadow(rule, item, decision, at);
             }
         }
+    }
+
+    /// Settles what a request was charged, in one step of the store; the units that found no room, which nobody pays. The observer
+    /// is told of all. Once the future has been polled, it is carried out also if it is dropped then.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not settle it: then what was charged stays charged. The observer has been told.
+    pub async fn settle(&self, settling: &Settling) -> Result<u64, StoreError> {
+        settling.unknown().for_each(|rule| self.observer.cost_unknown(rule));
+        if settling.settlements().is_empty() {
+            return Ok(0);
+        }
+        let now = self.clock.now();
+        let uncovered = if settling.is_local() {
+            let settle = |local: &Arc<dyn Fallback>| local.settle(settling.settlements(), now);
+            self.fallback.as_ref().map(settle).unwrap_or_default()
+        } else {
+            let settled = self.store.settle(settling.settlements(), now).await;
+            settled.inspect_err(|error| self.observer.store_failed(error))?
+        };
+        for ((rule, settlement), &uncovered) in settling.rules().zip(settling.settlements()).zip(&uncovered) {
+            rule.into_iter().for_each(|rule| self.observer.settled(rule, settlement, uncovered));
+        }
+        Ok(uncovered.iter().fold(0, |sum: u64, units| sum.saturating_add(*units)))
     }
 
     /// Gives back the slots of a delayed request that was cancelled, as far as nobody has queued behind it. A store failure

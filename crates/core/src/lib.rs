@@ -45,8 +45,11 @@ mod path;
 mod policy;
 mod rate;
 mod readings;
+mod reservation;
+mod response;
 mod scaled;
 mod settled;
+mod settlement;
 mod standing;
 mod store;
 mod time;
@@ -72,15 +75,18 @@ pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, Bearing, CallerSource, ClientAddressHeader, Counter, ExemptionSource, ExemptionsSource,
-    HeaderSecret, HeaderSource, HeaderTest, LimitSource, MatchSource, NameError, Named, OnMissing,
-    OnStoreError, PlanFrom, PlansSource, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Proxies,
-    Rule, RuleSource, STATUS_RULE, TierSource, Trust, Unmet, Who,
+    Action, Bearing, CallerSource, ChargeSource, ClientAddressHeader, CostSource, Counter, ExemptionSource,
+    ExemptionsSource, HeaderSecret, HeaderSource, HeaderTest, LimitSource, MatchSource, NameError, Named,
+    OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicyError, PolicyErrors, PolicySource, Problem,
+    Proxies, Rule, RuleSource, STATUS_RULE, Statuses, TierSource, Trust, Unmet, Who,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
+pub use reservation::Reservation;
+pub use response::ResponseAttributes;
 pub use settled::{Entry, Settled};
+pub use settlement::{Settlement, Settling};
 pub use standing::{Endpoint, Place, Standing};
-pub use store::{Fallback, Refusal, Store, StoreError};
+pub use store::{Fallback, Refusal, Store, StoreError, Uncovered};
 pub use time::{Resolution, Timestamp};
 pub use token::is_token;
 pub use upkeep::Upkeep;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::algorithm::Charge;
 use crate::check::{Check, CheckItem, Executed};
 use crate::decision::{Decision, Verdict};
 use crate::in_force::InForce;
@@ -25,7 +26,8 @@ pub struct Outcome {
     delay: Duration,
     check: Check,
     decided: SmallVec<[Decided; 2]>,
-    shadow: Vec<(CheckItem, Decided)>,
+    /// Each with the instant at which it was decided.
+    shadow: Vec<(CheckItem, Decided, Timestamp)>,
     binding: Option<usize>,
     settled: Option<Settled>,
     store_error: Option<StoreError>,
@@ -35,6 +37,14 @@ pub struct Outcome {
 struct Decided {
     rule: usize,
     decision: Decision,
+}
+
+/// What a rule was charged.
+pub(crate) struct Charged<'a> {
+    pub(crate) index: usize,
+    pub(crate) rule: &'a Rule,
+    pub(crate) item: &'a CheckItem,
+    pub(crate) charge: Charge<Timestamp>,
 }
 
 /// A decision with its rule.
@@ -105,8 +115,8 @@ impl Outcome {
         Self { store_error: Some(error), ..self }
     }
 
-    pub(crate) fn add_shadow(&mut self, rule: usize, item: CheckItem, decision: Decision) {
-        self.shadow.push((item, Decided { rule, decision }));
+    pub(crate) fn add_shadow(&mut self, rule: usize, item: CheckItem, decision: Decision, at: Timestamp) {
+        self.shadow.push((item, Decided { rule, decision }, at));
     }
 
     /// The decisions that an admitted request is held for.
@@ -127,6 +137,21 @@ impl Outcome {
     /// What a cancelled request may give back: each item with the instant at which its bucket would have been empty.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (&CheckItem, Timestamp)> {
         self.held().map(|(item, decision)| (item, self.at.after(decision.reset_after)))
+    }
+
+    /// What the rules were charged, those that only watch too; nothing of a request that was not admitted.
+    pub(crate) fn charged(&self) -> impl Iterator<Item = Charged<'_>> {
+        let enforced = self.check.items().iter().zip(&self.decided).map(|(item, d)| (item, d, self.at));
+        let shadow = self.shadow.iter().map(|(item, decided, at)| (item, decided, *at));
+        let admitted = self.verdict.is_admit();
+        let all = enforced
+            .chain(shadow)
+            .filter(move |(item, decided, _)| admitted && item.cost > 0 && decided.decision.is_admitted());
+        all.filter_map(|(item, decided, at)| {
+            let rule = self.policy().rule(decided.rule)?;
+            let charge = Charge { at, end: at.after(decided.decision.reset_after), cost: item.cost };
+            Some(Charged { index: decided.rule, rule, item, charge })
+        })
     }
 
     /// The policy that decided.
@@ -178,7 +203,7 @@ impl Outcome {
 
     /// Every decision of a rule with `action: shadow`; there are none where the request is not admitted.
     pub fn shadow_decisions(&self) -> impl Iterator<Item = Ruling<'_>> + Clone {
-        self.shadow.iter().filter_map(|(item, decided)| self.ruling(item, decided))
+        self.shadow.iter().filter_map(|(item, decided, _)| self.ruling(item, decided))
     }
 
     /// Why the store could not decide, where it could not: the decisions are then those of rules with `on_store_error: local`,

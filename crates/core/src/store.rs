@@ -2,9 +2,11 @@
 
 use core::future::Future;
 
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::check::{Check, CheckItem, Executed, Preview};
+use crate::settlement::Settlement;
 use crate::time::Timestamp;
 
 /// Executes checks, all or nothing.
@@ -70,7 +72,23 @@ pub trait Store: Send + Sync {
         to: &CheckItem,
         now: Timestamp,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Settles charges, each by itself, as [`Limit::settle`](crate::Limit::settle) says. No key comes twice. Answers in the order
+    /// of the settlements.
+    ///
+    /// Once the future has been polled it is carried out, also if it is dropped then: whoever drops a reservation cannot wait.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not be reached; what was charged then stays charged.
+    fn settle(
+        &self,
+        settlements: &[Settlement],
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Uncovered, StoreError>> + Send;
 }
+
+/// Units of each settlement that found no room.
+pub type Uncovered = SmallVec<[u64; 2]>;
 
 impl<S: Store> Store for std::sync::Arc<S> {
     fn check(
@@ -106,6 +124,14 @@ impl<S: Store> Store for std::sync::Arc<S> {
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
         (**self).carry(from, to, now)
     }
+
+    fn settle(
+        &self,
+        settlements: &[Settlement],
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Uncovered, StoreError>> + Send {
+        (**self).settle(settlements, now)
+    }
 }
 
 /// Decides from this node's memory, without waiting, while the store is out of reach.
@@ -118,6 +144,9 @@ pub trait Fallback: Send + Sync {
 
     /// Takes back a slot as [`Store::cancel`] does.
     fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp);
+
+    /// Settles charges as [`Store::settle`] does.
+    fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Uncovered;
 }
 
 /// Why a store could not decide.

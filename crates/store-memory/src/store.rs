@@ -1,8 +1,8 @@
 //! The store: shards, and checks over several of them.
 
 use cupo_core::{
-    Algorithm, Charge, Check, CheckItem, Decision, Decisions, Executed, Fallback, Key, Limit, Preview, Store,
-    StoreError, Timestamp,
+    Algorithm, Charge, Check, CheckItem, Decision, Decisions, Executed, Fallback, Key, Limit, Preview,
+    Settlement, Store, StoreError, Timestamp, Uncovered,
 };
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -254,6 +254,23 @@ impl MemoryStore {
         }
     }
 
+    /// Settles charges, each by itself, as [`Store::settle`] describes.
+    #[must_use]
+    pub fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Uncovered {
+        let settle = |settlement: &Settlement| {
+            let Settlement { key, limit, .. } = settlement;
+            if let Some(charge) = settlement.refund() {
+                self.refund(key, limit, now, charge);
+                return 0;
+            }
+            let key = self.seed.of_key(key.as_bytes());
+            let mut shard = self.lock(&key);
+            let now = shard.instant(now);
+            shard.top_up(&Item { key, limit, cost: settlement.extra() }, now, &self.seed)
+        };
+        settlements.iter().map(settle).collect()
+    }
+
     /// Forgets what is counted under `key`; whether there was anything.
     pub fn reset(&self, key: &Key) -> bool {
         let key = self.seed.of_key(key.as_bytes());
@@ -324,6 +341,10 @@ impl Fallback for MemoryStore {
     fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
         Self::cancel(self, item, now, end);
     }
+
+    fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Uncovered {
+        Self::settle(self, settlements, now)
+    }
 }
 
 impl Store for MemoryStore {
@@ -343,5 +364,9 @@ impl Store for MemoryStore {
     async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
         Self::carry(self, from, to, now);
         Ok(())
+    }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        Ok(Self::settle(self, settlements, now))
     }
 }

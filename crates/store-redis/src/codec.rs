@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use cupo_core::number::DOMAIN;
 use cupo_core::{
-    Charge, CheckItem, Decision, Decisions, Executed, Limit, Params, Refusal, Resolution, StoreError,
-    Timestamp, Verdict,
+    Charge, CheckItem, Decision, Decisions, Executed, Limit, Params, Refusal, Resolution, Settlement,
+    StoreError, Timestamp, Verdict,
 };
 use redis::{Cmd, Value};
 use smallvec::SmallVec;
@@ -20,6 +20,30 @@ pub(crate) struct Line {
     pub(crate) name: Name,
     pub(crate) limit: Limit,
     pub(crate) cost: u64,
+}
+
+/// A charge that is to become smaller or larger.
+#[derive(Debug, Clone)]
+pub(crate) struct Adjustment {
+    /// Its `cost` is what is to be charged now, 0 where something is to be given back.
+    pub(crate) line: Line,
+    /// Its `cost` is what is to be given back.
+    pub(crate) charge: Charge<Timestamp>,
+}
+
+impl Adjustment {
+    /// The units of `charge` go back.
+    pub(crate) fn refund(line: Line, charge: Charge<Timestamp>) -> Self {
+        Self { line: Line { cost: 0, ..line }, charge }
+    }
+
+    pub(crate) fn of(settlement: &Settlement, naming: &Naming) -> Self {
+        let Settlement { key, limit, charge, .. } = settlement;
+        // Above the quota nothing fits; the bound keeps it inside the number domain.
+        let cost = settlement.extra().min(limit.quota());
+        let line = Line { name: naming.name(key), limit: *limit, cost };
+        Self { line, charge: settlement.refund().unwrap_or(Charge { cost: 0, ..*charge }) }
+    }
 }
 
 /// The items of one check that are executed together.
@@ -84,8 +108,8 @@ enum Argument {
 /// Bytes of an item in a packed batch.
 const ITEM: usize = 31;
 
-/// Bytes of a charge that is given back.
-const CHARGE: usize = 45;
+/// Bytes of a charge that is settled.
+const CHARGE: usize = 52;
 
 impl Call {
     /// The call that decides `checks`, one after the other; by the caller's clock if `now` is given. Windows of calendars are sent
@@ -138,25 +162,33 @@ impl Call {
         call
     }
 
-    /// The call that gives charges back, each with its line; by the caller's clock if `now` is given.
+    /// The call that settles charges; by the caller's clock if `now` is given. Windows of calendars are sent as they are `around`
+    /// that instant.
     #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
-    pub(crate) fn refund<'a>(
-        charges: impl ExactSizeIterator<Item = (&'a Line, Charge<Timestamp>)>,
+    pub(crate) fn settle<'a>(
+        changes: impl ExactSizeIterator<Item = &'a Adjustment>,
+        around: Timestamp,
         now: Option<Timestamp>,
     ) -> Self {
-        let mut keys = Vec::with_capacity(charges.len());
-        let mut packed = Vec::with_capacity(charges.len().saturating_mul(CHARGE));
-        for (line, charge) in charges {
-            keys.push(line.name.clone());
-            let (tag, numbers) = numbers(&line.limit);
-            let tick = |at| line.limit.resolution().tick(at);
+        let mut calendars = Calendars::new(around);
+        let mut keys = Vec::with_capacity(changes.len());
+        let mut packed = Vec::with_capacity(changes.len().saturating_mul(CHARGE));
+        for Adjustment { line: Line { name, limit, cost: extra }, charge } in changes {
+            keys.push(name.clone());
+            let (tag, mut numbers) = numbers(limit);
+            if let (Some(calendar), 1..) = (calendar(limit), *extra) {
+                numbers[2] = calendars.place(calendar);
+            }
+            let tick = |at| limit.resolution().tick(at);
+            let cost = charge.cost.min(DOMAIN.saturating_sub(1));
             packed.extend(short(keys.len()).to_be_bytes());
             packed.push(tag);
-            for number in numbers.into_iter().chain([charge.cost, tick(charge.at), tick(charge.end)]) {
+            for number in numbers.into_iter().chain([cost, tick(charge.at), tick(charge.end), *extra]) {
                 packed.extend(seven(number));
             }
         }
         let mut arguments = SmallVec::from_iter([Argument::Packed(packed)]);
+        arguments.extend((!calendars.packed.is_empty()).then_some(Argument::Packed(calendars.packed)));
         arguments.extend(now.map(|now| Argument::Number(now.as_micros())));
         Self { keys, arguments }
     }
@@ -218,6 +250,22 @@ impl Reply {
         if bytes.len() != items.saturating_mul(DECISION).saturating_add(HEAD) {
             return Err(NOT_UNDERSTOOD);
         }
+        Self::head(bytes)
+    }
+
+    /// Reads the reply to the settling of so many charges.
+    ///
+    /// # Errors
+    /// That it is not understood.
+    pub(crate) fn read_settled(value: Value, charges: usize) -> Result<Self, StoreError> {
+        let Value::BulkString(bytes) = value else { return Err(NOT_UNDERSTOOD) };
+        if bytes.len() != charges.saturating_mul(7).saturating_add(HEAD) {
+            return Err(NOT_UNDERSTOOD);
+        }
+        Self::head(bytes)
+    }
+
+    fn head(bytes: Vec<u8>) -> Result<Self, StoreError> {
         let mut reply = Self { at: Timestamp::EPOCH, unreadable: 0, bytes, position: 0 };
         reply.at = Timestamp::from_micros(reply.number::<7>()?);
         reply.unreadable = reply.number::<4>()?;
@@ -256,6 +304,19 @@ impl Reply {
         }
         let whole = decisions.len() == lines.len();
         Ok(whole.then_some(Executed { at: self.at, decisions }))
+    }
+
+    /// The units that the next adjustment charged; `None` where the present window of a calendar was not sent, so that nothing was.
+    ///
+    /// # Errors
+    /// That it is not understood.
+    pub(crate) fn take_settled(&mut self, adjustment: &Adjustment) -> Result<Option<u64>, StoreError> {
+        match (self.number::<7>()?, adjustment.line.cost) {
+            (0 | 1, 0) => Ok(Some(0)),
+            (DOMAIN, 1..) if calendar(&adjustment.line.limit).is_some() => Ok(None),
+            (units, extra) if units <= extra => Ok(Some(units)),
+            _ => Err(NOT_UNDERSTOOD),
+        }
     }
 
     fn number<const BYTES: usize>(&mut self) -> Result<u64, StoreError> {

@@ -46,6 +46,7 @@ mod preview;
 mod script;
 mod secret;
 mod settings;
+mod settle;
 mod spread;
 mod stats;
 mod store;

@@ -47,7 +47,7 @@ impl Script {
 #[derive(Debug)]
 pub(crate) struct Scripts {
     pub(crate) check: Script,
-    pub(crate) refund: Script,
+    pub(crate) settle: Script,
     pub(crate) preview: Script,
     pub(crate) carry: Script,
 }
@@ -57,13 +57,13 @@ impl Scripts {
         match clock {
             StoreClock::Server => Self {
                 check: Script::new(script!("clock.lua", file!("shell.lua"))),
-                refund: Script::new(script!("clock.lua", file!("refund.lua"))),
+                settle: Script::new(script!("clock.lua", file!("settle.lua"))),
                 preview: Script::new(script!("clock.lua", file!("preview.lua"), file!("shell.lua"))),
                 carry: Script::new(script!("clock.lua", file!("shell.lua" as "shell"), file!("carry.lua"))),
             },
             StoreClock::Caller => Self {
                 check: Script::new(script!("clock_virtual.lua", file!("shell.lua"))),
-                refund: Script::new(script!("clock_virtual.lua", file!("refund.lua"))),
+                settle: Script::new(script!("clock_virtual.lua", file!("settle.lua"))),
                 preview: Script::new(script!("clock_virtual.lua", file!("preview.lua"), file!("shell.lua"))),
                 carry: Script::new(script!(
                     "clock_virtual.lua",

@@ -12,7 +12,7 @@ use cupo_core::{Charge, Decision, Decisions, Executed, StoreError, Timestamp, Ve
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::codec::{Line, Lines};
+use crate::codec::{Adjustment, Line, Lines};
 use crate::lane::Answer;
 use crate::store::Inner;
 
@@ -109,7 +109,7 @@ pub(crate) fn peek(lines: &Lines) -> Lines {
 }
 
 /// Charges with their lines, by slot.
-type Charges = Vec<(u16, Vec<(Line, Charge<Timestamp>)>)>;
+type Charges = Vec<(u16, Vec<Adjustment>)>;
 
 /// What `parts` were charged.
 fn charged(parts: &[Part]) -> Charges {
@@ -118,7 +118,7 @@ fn charged(parts: &[Part]) -> Charges {
         let at = executed.at;
         let charges = part.lines.iter().enumerate().map(|(i, line)| {
             let reset_after = executed.decisions.get(i).map_or(Duration::ZERO, |d| d.reset_after);
-            (line.clone(), Charge { at, end: at.after(reset_after), cost: line.cost })
+            Adjustment::refund(line.clone(), Charge { at, end: at.after(reset_after), cost: line.cost })
         });
         Some((part.slot, charges.collect()))
     };
@@ -128,8 +128,7 @@ fn charged(parts: &[Part]) -> Charges {
 /// Gives charges back. A refund that fails leaves its part charged, which errs towards denial.
 async fn refund(inner: &Inner, charges: Charges, now: Timestamp) {
     for (slot, charges) in charges {
-        let charges = charges.iter().map(|(line, charge)| (line, *charge));
-        let _ = inner.refund(slot, charges, now).await;
+        let _ = inner.adjust(slot, &charges, now).await;
     }
 }
 

@@ -3,12 +3,15 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use cupo_core::{Algorithm, Charge, Check, CheckItem, Executed, Key, Preview, Store, StoreError, Timestamp};
+use cupo_core::{
+    Algorithm, Charge, Check, CheckItem, Executed, Key, Preview, Settlement, Store, StoreError, Timestamp,
+    Uncovered,
+};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::codec::{Call, Line, Lines, NOT_UNDERSTOOD, Reply};
+use crate::codec::{Adjustment, Call, Line, Lines, NOT_UNDERSTOOD, Reply};
 use crate::denial_cache::DenialCache;
 use crate::error::RedisError;
 use crate::lane::{Answer, Bounds, Job, Lane};
@@ -16,6 +19,7 @@ use crate::name::Naming;
 use crate::node::Connection;
 use crate::script::Scripts;
 use crate::settings::{Deployment, RedisSettings, StoreClock};
+use crate::settle;
 use crate::stats::{Counters, RedisStats, count};
 use crate::topology::{self, Topology};
 
@@ -36,7 +40,7 @@ pub(crate) struct Inner {
     waiters: AtomicUsize,
     pub(crate) cache: Option<DenialCache>,
     counters: Counters,
-    runtime: Handle,
+    pub(crate) runtime: Handle,
 }
 
 /// How well the store can reach its servers.
@@ -168,7 +172,8 @@ impl Store for RedisStore {
         let inner = &self.inner;
         let line = Line::new(item, &inner.naming);
         let charge = Charge { at: now, end, cost: line.cost };
-        inner.refund(line.name.slot, [(&line, charge)].into_iter(), now).await?;
+        let slot = line.name.slot;
+        inner.adjust(slot, &[Adjustment::refund(line, charge)], now).await?;
         if let Some(cache) = &inner.cache {
             cache.forget(&item.key);
         }
@@ -177,6 +182,10 @@ impl Store for RedisStore {
 
     async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
         self.inner.carry(from, to, now).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        settle::settle(&self.inner, settlements, now).await
     }
 }
 
@@ -246,23 +255,6 @@ impl Inner {
             Ok(Err(_)) => Err(StoreError::Unavailable),
             Err(_) => Err(StoreError::Timeout),
         }
-    }
-
-    /// Gives back charges whose keys lie in one slot. What cannot be given back stays charged, which errs towards denial.
-    #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
-    pub(crate) async fn refund<'a>(
-        &self,
-        slot: u16,
-        charges: impl ExactSizeIterator<Item = (&'a Line, Charge<Timestamp>)>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        if let Some(error) = self.topology.refuses(slot) {
-            return Err(error);
-        }
-        let call = Call::refund(charges, self.caller_clock(now));
-        let until = Instant::now() + self.settings.deadline;
-        self.topology.call(slot, &self.scripts.refund, &call, until).await?;
-        Ok(())
     }
 
     /// One call for all of `batch`; and another one, around the instant that the first was told, for checks with a calendar whose

@@ -11,34 +11,8 @@ mod server;
 
 use core::time::Duration;
 
-use cupo_core::{Algorithm, Calendar, Change, Charge, Limit, Rate, State, Timestamp};
-use server::{Server, tag};
-
-/// Where the histories begin, give or take a second.
-const START: Timestamp = Timestamp::from_micros(1_760_000_000_000_100);
-
-/// Small limits, in both ticks, where windows pass and buckets fill within a few steps.
-fn limits() -> Vec<Limit> {
-    let tick = Duration::from_micros(1);
-    let mut limits = Vec::new();
-    for tick in [tick, tick * 1_000] {
-        limits.extend([
-            Limit::fixed_window(6, tick * 10),
-            Limit::fixed_window_from_first(6, tick * 10),
-            Limit::sliding_window_log(9, tick * 12),
-            Limit::sliding_window_counter(6, tick * 10),
-            Limit::token_bucket(7, Rate::new(2, tick * 5)),
-            Limit::leaky_bucket(Rate::new(2, tick * 5), 6),
-        ]);
-    }
-    // Windows of 5 to 13 ticks.
-    let edges: Vec<u64> = (0..1_000_000).map(|n| 1_760_000_000_000_000 + 9 * n + n % 5).collect();
-    limits.push(Limit::fixed_window_of(6, Box::leak(Box::new(Calendar::from_edges("test", edges).unwrap()))));
-    // Too large for microseconds.
-    limits.push(Limit::sliding_window_counter(2_000_000, Duration::from_secs(8_640)));
-    limits.push(Limit::token_bucket(2_000_000, Rate::new(1_999_993, Duration::from_secs(8_640))));
-    limits.into_iter().map(Result::unwrap).collect()
-}
+use cupo_core::{Algorithm, Change, Charge, Limit, Rate, State, Timestamp};
+use server::{START, Server, small as limits, tag};
 
 /// Whether a refund gives something. What it does to a log is seen only in the log.
 fn applied(limit: &Limit, state: &mut Option<State>, change: Change) -> bool {

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::yield_now;
 
 use cupo_core::{
-    Check, CheckItem, Decision, Decisions, Executed, Preview, State, Store, StoreError, Timestamp, Verdict,
+    Check, CheckItem, Decision, Decisions, Executed, Preview, Settlement, State, Store, StoreError,
+    Timestamp, Uncovered, Verdict,
 };
 use cupo_testkit::conformance::{self, Setup};
 use parking_lot::Mutex;
@@ -57,6 +58,12 @@ enum Fault {
     CarriesAcrossAlgorithms,
     /// Takes it away, lets others in, then puts it back.
     CarriesInTwoSteps,
+    /// Gives back all that was charged, however little stays.
+    SettlesToNothing,
+    /// Charges what is lacking whether there is room or not at all.
+    TopsUpAllOrNothing,
+    /// Settles the first charge only.
+    SettlesTheFirst,
     /// Names waits in whole milliseconds, rounded down.
     RoundsWaitsDown,
     /// Has a wait for what can never be.
@@ -259,6 +266,29 @@ impl Store for Toy {
         inner.states.extend(state.map(|state| (new, state)));
         Ok(())
     }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        let mut inner = self.inner.lock();
+        let at = self.at(&mut inner, now);
+        let settle = |(n, Settlement { key, limit, charge, actual }): (usize, &Settlement)| {
+            let item = CheckItem { key: key.clone(), limit: *limit, cost: 0 };
+            let mut inner_actual = *actual;
+            match self.fault {
+                Fault::SettlesTheFirst if n > 0 => return 0,
+                Fault::SettlesToNothing => inner_actual = if *actual < charge.cost { 0 } else { *actual },
+                _ => {}
+            }
+            self.forget(&mut inner, &item, at);
+            let (change, uncovered) =
+                limit.settle(inner.states.get(&self.key(&item)), at, *charge, inner_actual);
+            if self.fault == Fault::TopsUpAllOrNothing && uncovered > 0 {
+                return actual - charge.cost;
+            }
+            self.charge(&mut inner, &item, change);
+            uncovered
+        };
+        Ok(settlements.iter().enumerate().map(settle).collect())
+    }
 }
 
 impl Setup for Fault {
@@ -322,6 +352,9 @@ found_out! {
     carries_all_or_nothing: CarriesAllOrNothing => what_is_counted_is_carried_to_another_limit;
     carries_across_algorithms: CarriesAcrossAlgorithms => what_is_counted_is_carried_to_another_limit;
     carries_in_two_steps: CarriesInTwoSteps => concurrent_carries_count_each_unit_once;
+    settles_to_nothing: SettlesToNothing => charges_are_settled;
+    tops_up_all_or_nothing: TopsUpAllOrNothing => charges_are_settled;
+    settles_the_first: SettlesTheFirst => charges_are_settled;
     rounds_waits_down: RoundsWaitsDown => the_frozen_traces_are_followed the_laws_hold;
     denies_the_impossible: DeniesTheImpossible => the_frozen_traces_are_followed a_peek_creates_no_key the_laws_hold;
     lives_in_the_future: LivesInTheFuture => random_histories_follow_the_model;

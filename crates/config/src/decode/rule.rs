@@ -32,7 +32,7 @@ pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     let mut rule = RuleSource::new(name?, key?, limit?);
     rule.matches = matches?;
     rule.stop = stop?;
-    rule.cost = cost?;
+    rule.cost = cost?.into();
     rule.action = action?;
     rule.on_missing = on_missing?;
     rule.on_store_error = on_store_error?;

@@ -209,6 +209,24 @@ impl Params {
         change.unwrap_or(Change::Keep)
     }
 
+    /// Settles a charge of which `actual` units stay, at tick `now`: [`refund`](Self::refund) of what is beyond them, or a charge of
+    /// what is lacking, as far as there is room. The change, and the units that found no room.
+    #[must_use]
+    pub fn settle(&self, state: Option<&State>, now: u64, charge: Charge<u64>, actual: u64) -> (Change, u64) {
+        let Some(extra) = actual.checked_sub(charge.cost) else {
+            let cost = charge.cost.saturating_sub(actual);
+            return (self.refund(state, now, Charge { cost, ..charge }), 0);
+        };
+        let units = extra.min(self.decide(state, now, 0).0.remaining);
+        if units == 0 {
+            return (Change::Keep, extra);
+        }
+        match self.decide(state, now, units) {
+            (decision, change) if decision.is_admitted() => (change, extra.saturating_sub(units)),
+            _ => (Change::Keep, extra),
+        }
+    }
+
     /// The tick from which on `state` decides like no state at all; 0 for a state of another algorithm.
     #[must_use]
     pub fn expires_at(&self, state: &State) -> u64 {

@@ -79,7 +79,8 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
                 shown.decision = preview.decisions.first().copied().filter(|_| watches);
             }
             if let Some(decision) = shown.decision {
-                outcome.add_shadow(rule, shown.item.clone(), decision);
+                let at = outcome.at();
+                outcome.add_shadow(rule, shown.item.clone(), decision, at);
             }
             counted.push(shown);
         }

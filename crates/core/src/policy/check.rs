@@ -247,6 +247,7 @@ impl Rule {
         let shared = self.on_missing == OnMissing::Shared;
         let key = self.key.key(&numbers.prefix, attributes, context, shared)?;
         // A product out of range is a cost that can never fit, which is what the bound says too.
-        Ok(CheckItem { key, limit: numbers.limit, cost: self.cost.saturating_mul(attributes.cost()) })
+        let cost = self.cost.units(attributes).saturating_mul(attributes.cost());
+        Ok(CheckItem { key, limit: numbers.limit, cost })
     }
 }

@@ -1,5 +1,6 @@
 //! From what the operator wrote to what requests are matched against; everything wrong is told at once.
 
+mod costs;
 mod limits;
 pub(super) mod plans;
 mod prefix;
@@ -64,7 +65,9 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     needs.path |= rules.iter().any(|rule| rule.key.kinds().any(|kind| *kind == Kind::Route));
     let hasher = Hasher::new(source.api_key_secret.as_ref());
     let times = multipliers.iter().map(|(times, _)| *times).collect();
-    Ok(Policy { trust: source.trust, hasher, exemptions, plans: callers, times, rules, index, needs })
+    let awaits_responses = rules.iter().any(Rule::awaits_response);
+    let (trust, plans) = (source.trust, callers);
+    Ok(Policy { trust, hasher, exemptions, plans, times, rules, index, awaits_responses, needs })
 }
 
 /// The rule that guards the status endpoint: it applies to no request, and is asked by itself.
@@ -132,6 +135,7 @@ fn compile_rule(index: usize, rule: RuleSource, ground: &Ground<'_>, errors: &mu
         errors.add(&format!("rules[{index}].{field}"), problem);
     }
     let limits = limits::limits(index, &rule, ground, errors);
+    costs::check(index, &rule, limits.as_ref(), errors);
     let conditions =
         Conditions::compile(rule.matches, &format!("rules[{index}].match"), ground.plans, errors);
     let limits = limits?;
@@ -142,6 +146,7 @@ fn compile_rule(index: usize, rule: RuleSource, ground: &Ground<'_>, errors: &mu
         key: rule.key,
         limits,
         cost: rule.cost,
+        charge: rule.charge,
         action: rule.action,
         on_missing: rule.on_missing,
         on_store_error: rule.on_store_error,

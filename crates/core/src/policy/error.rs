@@ -99,6 +99,46 @@ pub enum Problem {
         /// What the limit holds.
         quota: u64,
     },
+    /// The cost never fits this node's share of the limit.
+    #[error(
+        "a cost of {cost} never fits this node's share of the limit, which is {share} with `on_store_error: local`; lower the cost, raise the limit, or choose `allow` or `deny`"
+    )]
+    CostAboveShare {
+        /// The cost.
+        cost: u64,
+        /// What the share holds.
+        share: u64,
+    },
+    /// Nothing is reserved.
+    #[error("a reservation of 0 lets everybody pass until the first response is there; reserve at least 1")]
+    ZeroReserve,
+    /// The cost of requests that do not say theirs is above the highest there is.
+    #[error("a `default` of {default} is above `max`, which is {max}; lower it, or leave it out for {max}")]
+    DefaultAboveMax {
+        /// The default.
+        default: u64,
+        /// The highest.
+        max: u64,
+    },
+    /// A body is measured in units of nothing.
+    #[error("a body cannot be measured in units of 0 bytes; write at least 1")]
+    ZeroUnit,
+    /// Costs that are known with the response, of a limit that has slots.
+    #[error(
+        "a leaky bucket gives nothing back once a request's slot has come, which is before its response; use `token_bucket`, whose capacity is the queue and one more, or another algorithm"
+    )]
+    SettleInSlots,
+    /// No response would be charged.
+    #[error("without a status nothing would ever be charged; write at least one")]
+    NoStatuses,
+    /// A status that no response has.
+    #[error("no response has a status from {from} to {to}; write numbers from 100 to 599")]
+    Status {
+        /// The first.
+        from: u16,
+        /// The last.
+        to: u16,
+    },
     /// `delay` with an algorithm that has no slots.
     #[error(
         "`action: delay` needs slots to hold requests for, and only `leaky_bucket` has them; use that algorithm or `action: deny`"

@@ -4,6 +4,7 @@ mod action;
 mod check;
 mod compile;
 mod conditions;
+mod cost;
 mod error;
 mod exemption;
 mod explain;
@@ -24,6 +25,8 @@ mod unmet;
 
 pub use action::{Action, OnMissing, OnStoreError};
 pub(crate) use check::{Prepared, ShadowItems};
+pub(crate) use cost::whole_units;
+pub use cost::{ChargeSource, CostSource, Statuses};
 pub use error::{PolicyError, PolicyErrors, Problem};
 pub use exemption::{ExemptionSource, ExemptionsSource, HeaderSecret};
 pub use explain::Bearing;
@@ -64,6 +67,8 @@ pub struct Policy {
     /// The rules, and after them the one that guards the status endpoint.
     rules: Vec<Rule>,
     index: Index,
+    /// Whether a rule is charged for good only when the response is there.
+    awaits_responses: bool,
     /// What conditions and keys ask of requests.
     needs: Needs,
 }
@@ -87,6 +92,12 @@ impl Policy {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         self.rules.split_last().map_or(&[], |(_, rules)| rules)
+    }
+
+    /// Whether a rule is charged for good only when the response is there.
+    #[must_use]
+    pub const fn awaits_responses(&self) -> bool {
+        self.awaits_responses
     }
 
     /// The rule of this index; the one after the last of [`rules`](Self::rules) guards the status endpoint.
@@ -146,7 +157,8 @@ pub struct Rule {
     stop: bool,
     key: KeySpec,
     limits: Limits,
-    cost: u64,
+    cost: CostSource,
+    charge: ChargeSource,
     action: Action,
     on_missing: OnMissing,
     on_store_error: OnStoreError,
@@ -184,10 +196,22 @@ impl Rule {
         self.limits.by_tier
     }
 
-    /// Units that one request takes.
+    /// The most units that one request takes when it comes.
     #[must_use]
     pub const fn cost(&self) -> u64 {
-        self.cost
+        self.cost.most()
+    }
+
+    /// What one request costs.
+    #[must_use]
+    pub const fn cost_source(&self) -> &CostSource {
+        &self.cost
+    }
+
+    /// When that is charged for good.
+    #[must_use]
+    pub const fn charge_source(&self) -> &ChargeSource {
+        &self.charge
     }
 
     /// What happens on excess.

@@ -1,6 +1,7 @@
 //! A policy as plain values, before it is compiled: what a configuration file or a program builds.
 
 use super::action::{Action, OnMissing, OnStoreError};
+use super::cost::{ChargeSource, CostSource};
 use super::exemption::ExemptionsSource;
 use super::match_source::MatchSource;
 use super::plans::{CallerSource, LimitSource, PlansSource};
@@ -63,8 +64,10 @@ pub struct RuleSource {
     pub key: KeySpec,
     /// How much of it is allowed.
     pub limit: LimitSource,
-    /// Units that one request takes, above 0.
-    pub cost: u64,
+    /// What one request takes of it.
+    pub cost: CostSource,
+    /// When that is charged for good.
+    pub charge: ChargeSource,
     /// What happens on excess.
     pub action: Action,
     /// What happens to a request that lacks a part of the key.
@@ -83,10 +86,16 @@ impl RuleSource {
             stop: false,
             key,
             limit: limit.into(),
-            cost: 1,
+            cost: CostSource::Fixed(1),
+            charge: ChargeSource::default(),
             action: Action::default(),
             on_missing: OnMissing::default(),
             on_store_error: OnStoreError::default(),
         }
+    }
+
+    /// Whether it is charged for good only when the response is there.
+    pub(super) const fn awaits_response(&self) -> bool {
+        self.cost.is_open() || matches!(self.charge, ChargeSource::OnResponse(_))
     }
 }

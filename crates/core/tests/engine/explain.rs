@@ -97,7 +97,7 @@ fn rules() -> impl Strategy<Value = Vec<RuleSource>> {
         let delays = matches!(&limit, LimitSource::Own(own) if own.delays());
         let action = if action == Action::Delay && !delays { Action::Deny } else { action };
         let source = RuleSource::new("rule", key(&parts), limit);
-        RuleSource { matches, stop, cost, action, on_missing, ..source }
+        RuleSource { matches, stop, cost: cost.into(), action, on_missing, ..source }
     });
     vec(rule, 1..6).prop_map(|rules| {
         let named =
@@ -340,7 +340,7 @@ fn the_first_condition_that_fails_is_said_in_words() {
 #[test]
 fn rules_say_what_they_count_what_is_left_and_what_they_would_say() {
     let (engine, _) = engine(vec![
-        RuleSource { cost: 2, ..rule("one", &["ip"], 3) },
+        RuleSource { cost: 2.into(), ..rule("one", &["ip"], 3) },
         RuleSource { action: Action::Shadow, ..rule("watches", &["global"], 1) },
         RuleSource { on_missing: OnMissing::Skip, ..rule("by-key", &["ip", "api_key | user"], 3) },
         rule("last", &["global"], 9),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cupo_core::{
     Check, CheckItem, Engine, Executed, ManualClock, Observer, OnStoreError, Outcome, Policy, PolicySource,
-    Preview, RuleSource, Store, StoreError, Timestamp,
+    Preview, RuleSource, Settlement, Store, StoreError, Timestamp, Uncovered,
 };
 use cupo_testkit::conformance::ReferenceStore;
 
@@ -43,6 +43,11 @@ impl Store for Brittle {
     async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
         self.health()?;
         self.inner.carry(from, to, now).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        self.health()?;
+        self.inner.settle(settlements, now).await
     }
 }
 

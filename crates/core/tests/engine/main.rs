@@ -11,5 +11,6 @@ mod matching;
 mod outcomes;
 mod plans;
 mod repeated;
+mod settling;
 mod standing;
 mod support;

@@ -45,7 +45,7 @@ fn the_rule_with_the_least_left_binds() {
     let outcome = ready(engine.decide(&Ask::from("192.0.2.1"))).unwrap();
     assert_eq!(outcome.binding().unwrap().rule.name(), "narrow");
     // Five left at five each are fewer requests than three at one.
-    let dear = RuleSource { cost: 5, ..rule("dear", &["global"], 10) };
+    let dear = RuleSource { cost: 5.into(), ..rule("dear", &["global"], 10) };
     let (engine, _) = crate::support::engine([rule("cheap", &["ip"], 3), dear]);
     let outcome = ready(engine.decide(&Ask::from("192.0.2.1"))).unwrap();
     assert_eq!(outcome.binding().unwrap().rule.name(), "dear");
@@ -194,7 +194,7 @@ fn no_rule_that_matches_is_no_limit() {
 #[test]
 fn everything_wrong_with_a_policy_is_told_at_once() {
     let mut bad = rule("bad name", &["ip"], 3);
-    bad.cost = 4;
+    bad.cost = 4.into();
     bad.action = Action::Delay;
     bad.matches.methods = vec!["get".into()];
     bad.matches.path = Some("login".into());
@@ -202,7 +202,7 @@ fn everything_wrong_with_a_policy_is_told_at_once() {
         rule("a", &["ip"], 1),
         bad,
         rule("a", &["ip"], 1),
-        RuleSource { cost: 0, ..rule("z", &["ip"], 1) },
+        RuleSource { cost: 0.into(), ..rule("z", &["ip"], 1) },
     ];
     let mut source = PolicySource { rules, replicas: 0, ..PolicySource::default() };
     source.trust.ipv6_prefix = 0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cupo_core::{
     Action, CallerSource, Check, CheckItem, Engine, Entry, Executed, KeySecret, Limit, LimitSource,
     ManualClock, MatchSource, OnMissing, OnStoreError, PlanFrom, PlansSource, Policy, PolicySource, Preview,
-    Problem, Rate, RuleSource, Settled, Store, StoreError, TierSource, Timestamp, Who,
+    Problem, Rate, RuleSource, Settled, Settlement, Store, StoreError, TierSource, Timestamp, Uncovered, Who,
 };
 use cupo_testkit::conformance::ReferenceStore;
 
@@ -67,6 +67,10 @@ impl Store for Gone {
     }
 
     async fn carry(&self, _: &CheckItem, _: &CheckItem, _: Timestamp) -> Result<(), StoreError> {
+        Err(StoreError::Timeout)
+    }
+
+    async fn settle(&self, _: &[Settlement], _: Timestamp) -> Result<Uncovered, StoreError> {
         Err(StoreError::Timeout)
     }
 }
@@ -318,7 +322,7 @@ fn what_is_wrong_is_told_where_it_is() {
     let (path, problem) = one(&|s| s.plans.from.push(PlanFrom::Header("X-Plan".to_owned())));
     assert!(path == "plan.from[3]" && matches!(problem, Problem::HeaderName(_)));
     assert_eq!(one(&|s| s.plans.from.push(PlanFrom::Claim(String::new()))).1, Problem::EmptyClaim);
-    let (path, problem) = one(&|s| s.rules[0].cost = 3);
+    let (path, problem) = one(&|s| s.rules[0].cost = 3.into());
     assert_eq!((path.as_str(), problem), ("rules[0].cost", Problem::CostAboveQuota { cost: 3, quota: 2 }));
     let (path, problem) = one(&|s| s.rules[0].action = Action::Delay);
     assert_eq!((path.as_str(), problem), ("rules[0].action", Problem::DelayWithoutSlots));

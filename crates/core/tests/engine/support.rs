@@ -29,6 +29,7 @@ pub(crate) struct Ask {
     pub(crate) named: Vec<(&'static str, &'static str)>,
     pub(crate) cost: Option<u64>,
     pub(crate) bad_credentials: bool,
+    pub(crate) body_bytes: Option<u64>,
 }
 
 impl Ask {
@@ -99,6 +100,9 @@ impl Attributes for Ask {
     }
     fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.named("vouched", name)
+    }
+    fn body_bytes(&self) -> Option<u64> {
+        self.body_bytes
     }
     fn cost(&self) -> u64 {
         self.cost.unwrap_or(1)

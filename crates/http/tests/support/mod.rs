@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use cupo_core::{
     Attributes, Change, Check, CheckItem, Engine, Executed, Key, KeySpec, Limit, ManualClock, Outcome,
-    Policy, PolicySource, Preview, Rate, RuleSource, State, Store, StoreError, Timestamp,
+    Policy, PolicySource, Preview, Rate, RuleSource, Settlement, State, Store, StoreError, Timestamp,
+    Uncovered,
 };
 use parking_lot::Mutex;
 
@@ -51,6 +52,10 @@ impl Store for TestStore {
 
     async fn carry(&self, _: &CheckItem, _: &CheckItem, _: Timestamp) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    async fn settle(&self, _: &[Settlement], _: Timestamp) -> Result<Uncovered, StoreError> {
+        Err(StoreError::Unavailable)
     }
 }
 

@@ -299,6 +299,17 @@ impl Shard {
         }
     }
 
+    /// Charges what there is room for of the item's cost, as [`Limit::settle`] does; the units that found none.
+    pub(crate) fn top_up(&mut self, item: &Item<'_>, now: Timestamp, seed: &Seed) -> u64 {
+        let remaining =
+            self.plan(&Item { cost: 0, ..*item }, now, seed, Others::default()).decision.remaining;
+        let cost = item.cost.min(remaining);
+        if cost > 0 && self.decide(&Item { cost, ..*item }, now, seed).is_admitted() {
+            return item.cost - cost;
+        }
+        item.cost
+    }
+
     fn refund_in(&mut self, slot: &mut Slot, limit: &Limit, now: Timestamp, charge: Charge<Timestamp>) {
         let change = match slot.held(limit.resolution()) {
             Some(Held::Inline(state)) => limit.refund(Some(&state), now, charge),

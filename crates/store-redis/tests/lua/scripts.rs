@@ -24,7 +24,7 @@ pub(crate) fn file(name: &str) -> String {
 /// The files in order. All but these four are joined as functions of their name, which are called where they are needed.
 fn joined(names: &[&str]) -> String {
     let join = |name: &&str| match *name {
-        "number" | "state" | "shell" | "refund" => file(name),
+        "number" | "state" | "shell" | "settle" => file(name),
         clock if clock.starts_with("clock") => file(clock),
         name => format!("local function {name}()\n{}\nend", file(name)),
     };

@@ -8,7 +8,7 @@ use cupo_core::algorithm::{
     token_bucket,
 };
 use cupo_core::number::DOMAIN;
-use cupo_core::{Charge, Decision, Limit, Rate, Resolution, Verdict};
+use cupo_core::{Calendar, Charge, Decision, Limit, Rate, Resolution, Timestamp, Verdict};
 use cupo_testkit::calendars;
 use cupo_testkit::redis::{RedisServer, Reply};
 
@@ -37,7 +37,7 @@ pub(crate) struct Server {
     pub(crate) redis: RedisServer,
     virtual_check: Vec<u8>,
     real_check: Vec<u8>,
-    virtual_refund: Vec<u8>,
+    virtual_settle: Vec<u8>,
 }
 
 impl Server {
@@ -50,8 +50,8 @@ impl Server {
             redis.command(&["SCRIPT", "LOAD", &scripts::deployed(clock, shell)]).bytes().to_owned()
         };
         let [virtual_check, real_check] = ["clock_virtual", "clock"].map(|clock| load(clock, "shell"));
-        let virtual_refund = load("clock_virtual", "refund");
-        Self { redis, virtual_check, real_check, virtual_refund }
+        let virtual_settle = load("clock_virtual", "settle");
+        Self { redis, virtual_check, real_check, virtual_settle }
     }
 
     /// Executes checks at a virtual instant, or at the server's own.
@@ -114,20 +114,63 @@ impl Server {
     }
 
     /// Gives charges back, each under a key of its own; of how many something was given.
-    pub(crate) fn refund_all(&self, charges: &[(&str, Limit, Charge<u64>)], now: u64) -> i64 {
-        let (count, now) = (charges.len().to_string(), now.to_string());
-        let mut packed = Vec::new();
-        for (index, (_, limit, charge)) in (1_u16..).zip(charges) {
-            packed.extend(index.to_be_bytes());
+    pub(crate) fn refund_all(&self, charges: &[(&str, Limit, Charge<u64>)], now: u64) -> u64 {
+        let charges: Vec<_> = charges.iter().map(|&(key, limit, charge)| (key, limit, charge, 0)).collect();
+        self.settle_all(&charges, now).1.into_iter().sum()
+    }
+
+    /// Charges so many more units, as far as there is room: so many.
+    pub(crate) fn top_up(&self, key: &str, limit: &Limit, extra: u64, now: u64) -> u64 {
+        let none = Charge { at: now, end: now, cost: 0 };
+        self.settle_all(&[(key, *limit, none, extra)], now).1[0]
+    }
+
+    /// The same with edges around another instant than the server's.
+    pub(crate) fn top_up_around(&self, key: &str, limit: &Limit, extra: u64, around: u64, now: u64) -> u64 {
+        let none = Charge { at: now, end: now, cost: 0 };
+        self.settle_around(&[(key, *limit, none, extra)], around, now).1[0]
+    }
+
+    /// Gives charges back, or charges so many more units, each under a key of its own. The number of unreadable states, and what
+    /// is told of each.
+    pub(crate) fn settle_all(
+        &self,
+        charges: &[(&str, Limit, Charge<u64>, u64)],
+        now: u64,
+    ) -> (u64, Vec<u64>) {
+        self.settle_around(charges, now, now)
+    }
+
+    fn settle_around(
+        &self,
+        charges: &[(&str, Limit, Charge<u64>, u64)],
+        around: u64,
+        now: u64,
+    ) -> (u64, Vec<u64>) {
+        let mut keys: Vec<&str> = charges.iter().map(|(key, ..)| *key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let (count, instant) = (keys.len().to_string(), now.to_string());
+        let (mut packed, mut edges) = (Vec::new(), Vec::new());
+        for (key, limit, charge, extra) in charges {
+            let index = keys.iter().position(|other| other == key).unwrap() + 1;
+            packed.extend(u16::try_from(index).unwrap().to_be_bytes());
             packed.push(tag(limit));
-            for number in numbers(limit.params()).into_iter().chain([charge.cost, charge.at, charge.end]) {
+            let mut numbers = numbers(limit.params());
+            if *extra > 0 {
+                place_edges(limit, &|| around, &mut numbers, &mut edges);
+            }
+            for number in numbers.into_iter().chain([charge.cost, charge.at, charge.end, *extra]) {
                 packed.extend(seven(number));
             }
         }
-        let mut words = vec![&b"EVALSHA"[..], &self.virtual_refund, count.as_bytes()];
-        words.extend(charges.iter().map(|(key, _, _)| key.as_bytes()));
-        words.extend([packed.as_slice(), now.as_bytes()]);
-        self.redis.command(&words).int()
+        let mut words = vec![&b"EVALSHA"[..], &self.virtual_settle, count.as_bytes()];
+        words.extend(keys.iter().map(|key| key.as_bytes()));
+        words.extend([packed.as_slice(), edges.as_slice(), instant.as_bytes()]);
+        let reply = self.redis.command(&words);
+        let (head, rest) = reply.bytes().split_at(11);
+        assert_eq!((wide(&head[..7]), rest.len()), (now, charges.len() * 7));
+        (wide(&head[7..]), rest.chunks(7).map(wide).collect())
     }
 
     /// What is kept for a key: its tag and its state. `None` where there is nothing.
@@ -190,9 +233,52 @@ pub(crate) fn ordinary() -> Vec<Limit> {
     ]
 }
 
+/// Where the histories begin, give or take a second.
+pub(crate) const START: Timestamp = Timestamp::from_micros(1_760_000_000_000_100);
+
+/// Small limits, in both ticks, where windows pass and buckets fill within a few steps.
+pub(crate) fn small() -> Vec<Limit> {
+    let tick = Duration::from_micros(1);
+    let mut limits = Vec::new();
+    for tick in [tick, tick * 1_000] {
+        limits.extend([
+            Limit::fixed_window(6, tick * 10),
+            Limit::fixed_window_from_first(6, tick * 10),
+            Limit::sliding_window_log(9, tick * 12),
+            Limit::sliding_window_counter(6, tick * 10),
+            Limit::token_bucket(7, Rate::new(2, tick * 5)),
+            Limit::leaky_bucket(Rate::new(2, tick * 5), 6),
+        ]);
+    }
+    // Windows of 5 to 13 ticks.
+    let edges: Vec<u64> = (0..1_000_000).map(|n| 1_760_000_000_000_000 + 9 * n + n % 5).collect();
+    limits.push(Limit::fixed_window_of(6, Box::leak(Box::new(Calendar::from_edges("test", edges).unwrap()))));
+    // Too large for microseconds.
+    limits.push(Limit::sliding_window_counter(2_000_000, Duration::from_secs(8_640)));
+    limits.push(Limit::token_bucket(2_000_000, Rate::new(1_999_993, Duration::from_secs(8_640))));
+    limits.into_iter().map(Result::unwrap).collect()
+}
+
 /// 7 bytes of a number.
 pub(crate) fn seven(n: u64) -> [u8; 7] {
     n.to_be_bytes()[1..].try_into().unwrap()
+}
+
+/// Whether a limit goes by a calendar.
+pub(crate) fn is_by_calendar(limit: &Limit) -> bool {
+    matches!(limit.params(), Params::EndingWindow(ending_window::Params { edges: Edges::Calendar(_), .. }))
+}
+
+/// The edges around an instant, for a limit with a calendar, and where they begin.
+fn place_edges(limit: &Limit, around: &impl Fn() -> u64, numbers: &mut [u64; 3], edges: &mut Vec<u8>) {
+    if let Params::EndingWindow(ending_window::Params { edges: Edges::Calendar(calendar), .. }) =
+        limit.params()
+    {
+        numbers[2] = edges.len() as u64 + 1;
+        let (start, end) = calendar.window(around());
+        let (before, after) = (calendar.window(start.saturating_sub(1)).0, calendar.window(end).1);
+        edges.extend([before, start, end, after].into_iter().flat_map(seven));
+    }
 }
 
 /// Keys, items, and the edges of calendars: the window of `around` and its neighbours, for each item by itself.
@@ -208,14 +294,7 @@ fn pack(checks: &[Vec<Item>], around: impl Fn() -> u64) -> (Vec<Vec<u8>>, Vec<u8
             packed.extend(u16::try_from(index + 1).unwrap().to_be_bytes());
             packed.push(tag(&item.limit));
             let mut numbers = numbers(item.limit.params());
-            if let Params::EndingWindow(ending_window::Params { edges: Edges::Calendar(calendar), .. }) =
-                item.limit.params()
-            {
-                numbers[2] = edges.len() as u64 + 1;
-                let (start, end) = calendar.window(around());
-                let (before, after) = (calendar.window(start.saturating_sub(1)).0, calendar.window(end).1);
-                edges.extend([before, start, end, after].into_iter().flat_map(seven));
-            }
+            place_edges(&item.limit, &around, &mut numbers, &mut edges);
             packed.extend(numbers.into_iter().flat_map(seven));
             packed.extend(seven(item.cost.min(DOMAIN)));
         }

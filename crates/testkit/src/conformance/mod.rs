@@ -16,6 +16,7 @@ mod concurrency;
 mod decisions;
 mod preview;
 mod reference;
+mod settle;
 
 use core::future::Future;
 use core::pin::pin;
@@ -40,6 +41,7 @@ pub use concurrency::{
 pub use decisions::{random_histories_follow_the_model, the_frozen_traces_are_followed, the_laws_hold};
 pub use preview::a_preview_is_what_a_check_answers;
 pub use reference::ReferenceStore;
+pub use settle::charges_are_settled;
 
 /// How to make the stores that are tried. Every closure that makes one serves where its futures need no runtime.
 pub trait Setup: Sync {
@@ -75,7 +77,7 @@ pub type Part<S> = fn(&S);
 
 /// Every part of the suite by its name.
 #[must_use]
-pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 17] {
+pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 18] {
     [
         ("the_frozen_traces_are_followed", the_frozen_traces_are_followed),
         ("random_histories_follow_the_model", random_histories_follow_the_model),
@@ -91,6 +93,7 @@ pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 17] {
         ("cancelled_slots_are_given_back", cancelled_slots_are_given_back),
         ("what_is_counted_is_carried_to_another_limit", what_is_counted_is_carried_to_another_limit),
         ("concurrent_carries_count_each_unit_once", concurrent_carries_count_each_unit_once),
+        ("charges_are_settled", charges_are_settled),
         ("concurrent_admissions_on_one_key", concurrent_admissions_on_one_key),
         ("concurrent_admissions_on_overlapping_keys", concurrent_admissions_on_overlapping_keys),
         ("concurrent_admissions_over_time", concurrent_admissions_over_time),
@@ -116,6 +119,7 @@ macro_rules! conformance {
             a_broken_clock_does_not_open_the_gate
             lookalike_keys_are_distinct
             cancelled_slots_are_given_back
+            charges_are_settled
             what_is_counted_is_carried_to_another_limit
             concurrent_carries_count_each_unit_once
             concurrent_admissions_on_one_key

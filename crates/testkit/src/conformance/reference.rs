@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use cupo_core::{Check, CheckItem, Executed, Fallback, Key, Preview, State, Store, StoreError, Timestamp};
+use cupo_core::{
+    Check, CheckItem, Executed, Fallback, Key, Preview, Settlement, State, Store, StoreError, Timestamp,
+    Uncovered,
+};
 use parking_lot::Mutex;
 
 /// One lock around everything. Bounded by nothing: not for production.
@@ -83,6 +86,21 @@ impl Fallback for ReferenceStore {
         item.limit.apply(&mut state, change);
         states.extend(state.map(|state| (item.key.clone(), state)));
     }
+
+    fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Uncovered {
+        let Inner { states, clock } = &mut *self.0.lock();
+        let at = now.max(*clock);
+        *clock = at;
+        let settle = |Settlement { key, limit, charge, actual }: &Settlement| {
+            let alive = |state: &State| limit.resolution().tick(at) < limit.params().expires_at(state);
+            let mut state = states.remove(key).filter(alive);
+            let (change, uncovered) = limit.settle(state.as_ref(), at, *charge, *actual);
+            limit.apply(&mut state, change);
+            states.extend(state.map(|state| (key.clone(), state)));
+            uncovered
+        };
+        settlements.iter().map(settle).collect()
+    }
 }
 
 impl Store for ReferenceStore {
@@ -116,5 +134,9 @@ impl Store for ReferenceStore {
         to.limit.apply(&mut state, change);
         states.extend(state.map(|state| (to.key.clone(), state)));
         Ok(())
+    }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        Ok(Fallback::settle(self, settlements, now))
     }
 }

@@ -11,7 +11,7 @@ use axum::Router;
 use bytes::Bytes;
 use cupo_core::{
     Action, Check, CheckItem, Engine, Executed, KeySpec, Limit, ManualClock, Policy, PolicySource, Preview,
-    Rate, RuleSource, Store, StoreError, Timestamp, Trust,
+    Rate, RuleSource, Settlement, Store, StoreError, Timestamp, Trust, Uncovered,
 };
 use cupo_store_memory::MemoryStore;
 use http::{Request, Response};
@@ -84,6 +84,11 @@ impl Store for TestStore {
 
     async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
         Store::carry(&self.store, from, to, now).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        self.travel().await;
+        Store::settle(&self.store, settlements, now).await
     }
 }
 

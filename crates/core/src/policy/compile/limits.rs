@@ -2,8 +2,8 @@
 
 use super::super::limits::{Limits, Numbers};
 use super::super::{Action, LimitSource, OnStoreError, PlansSource, Problem, RuleSource, TierSource};
-use super::Errors;
 use super::prefix::prefix;
+use super::{Errors, costs};
 use crate::algorithm::Algorithm;
 use crate::limit::Limit;
 
@@ -100,10 +100,12 @@ fn check_rows(index: usize, rule: &RuleSource, rows: &[Row], errors: &mut Errors
     let limits = || rows.iter().filter_map(|row| row.limit);
     // A limit of 0 blocks everything, whatever that costs.
     let least = limits().map(|limit| limit.quota()).filter(|quota| *quota > 0).min();
-    if rule.cost == 0 {
-        errors.add(&format!("rules[{index}].cost"), Problem::ZeroCost);
-    } else if let Some(quota) = least.filter(|quota| rule.cost > *quota) {
-        errors.add(&format!("rules[{index}].cost"), Problem::CostAboveQuota { cost: rule.cost, quota });
+    if let Some(quota) = least.filter(|quota| rule.cost.most() > *quota) {
+        let problem = Problem::CostAboveQuota { cost: rule.cost.most(), quota };
+        errors.add(&format!("rules[{index}].{}", costs::most_at(&rule.cost)), problem);
+    }
+    if rule.awaits_response() && limits().any(|limit| limit.algorithm() == Algorithm::LeakyBucket) {
+        errors.add(&format!("rules[{index}].{}", costs::awaited_at(rule)), Problem::SettleInSlots);
     }
     if rule.action == Action::Delay && limits().any(|limit| limit.algorithm() != Algorithm::LeakyBucket) {
         errors.add(&format!("rules[{index}].action"), Problem::DelayWithoutSlots);
