@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use cupo_core::{
     Action, CallerSource, Check, CheckItem, Engine, Executed, Limit, LimitSource, ManualClock, OnStoreError,
-    PlanFrom, PlansSource, Policy, PolicySource, Preview, Rate, RuleSource, Store, StoreError, TierSource,
-    Timestamp, Who,
+    PlanFrom, PlansSource, Policy, PolicySource, Preview, Rate, RuleSource, Settlement, Store, StoreError,
+    TierSource, Timestamp, Uncovered, Who,
 };
 use cupo_testkit::conformance::ReferenceStore;
 
@@ -43,6 +43,10 @@ impl Store for Counting {
             return Err(StoreError::Timeout);
         }
         self.inner.carry(from, to, now).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Result<Uncovered, StoreError> {
+        Store::settle(&self.inner, settlements, now).await
     }
 }
 
