@@ -1,5 +1,6 @@
 //! The command line.
 
+mod explain;
 mod hash_key;
 mod replay;
 mod schema;
@@ -11,6 +12,7 @@ use cupo_config::ListenSource;
 use cupo_core::Algorithm;
 use tracing::Level;
 
+pub(crate) use explain::ExplainArgs;
 pub(crate) use hash_key::HashKeyArgs;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use schema::SchemaArgs;
@@ -34,6 +36,7 @@ Exit codes:
 pub(crate) enum Command {
     Serve(ServeArgs),
     Check(CheckArgs),
+    Explain(ExplainArgs),
     Replay(ReplayArgs),
     HashKey(HashKeyArgs),
     Schema(SchemaArgs),

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use cupo_config::ConfigErrors;
 use cupo_core::{LimitError, PolicyErrors, RateError, StoreError};
-use cupo_http::PresentationError;
+use cupo_http::{BadQuestion, PresentationError};
 use cupo_store_redis::RedisError;
 use thiserror::Error;
 
@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     Limit(#[from] LimitError),
     #[error("error: --key: {0}")]
     Key(#[from] cupo_core::KeySpecError),
+    #[error("error: {0}")]
+    Question(BadQuestion),
     #[error("error: {0}")]
     Usage(&'static str),
     #[error("error: {}", Whole(.0))]
@@ -119,6 +121,7 @@ impl Failure {
             | Self::Rate { .. }
             | Self::Limit(_)
             | Self::Key(_)
+            | Self::Question(_)
             | Self::Usage(_)
             | Self::Store(_) => 2.into(),
             Self::Read(_)

@@ -4,6 +4,7 @@
 
 mod args;
 mod check;
+mod explain;
 mod failure;
 mod hash_key;
 mod jwt;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::HashKey(args) => hash_key::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -34,6 +34,7 @@ use crate::presentation;
 use crate::store::{self, AnyStore};
 use alarm::Alarm;
 use callers::Callers;
+pub(crate) use settings::status_path;
 use signals::Signals;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut server = settings::server(&plan.gateway);
     let mut tokens = plan.tokens;
     let mut answers = Answers::default().presentation(Arc::new(plan.presentation));
-    if let Some(path) = settings::status_path(&plan.gateway) {
+    if let Some(path) = status_path(&plan.gateway) {
         answers = answers.status_at(path);
     }
     if let Some(tokens) = &tokens {

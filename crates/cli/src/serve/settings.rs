@@ -52,7 +52,7 @@ pub(super) fn forward(source: &GatewaySource, upstream: Upstream) -> ForwardSett
 }
 
 /// Where callers are told which limits apply to them.
-pub(super) fn status_path(source: &GatewaySource) -> Option<&str> {
+pub(crate) fn status_path(source: &GatewaySource) -> Option<&str> {
     match &source.status_path {
         None => Some("/rate-limit-status"),
         Some(OwnPath::At(path)) => Some(path),

@@ -15,7 +15,10 @@ const CODES: [&str; 3] = ["Exit codes:\n  0  ", "\n  1  ", "\n  3  "];
 
 #[test]
 fn of_the_command() {
-    let out = has_all(&["--help"], &["serve ", "check ", "replay ", "schema ", "-V, --version", "\n  2  "]);
+    let out = has_all(
+        &["--help"],
+        &["serve ", "check ", "explain ", "replay ", "schema ", "-V, --version", "\n  2  "],
+    );
     assert!(CODES.iter().all(|code| out.contains(code)), "{out}");
     assert_eq!(run(&["help"], "").out, out);
     assert_eq!(has_all(&["--version"], &["cupo "]), format!("cupo {}\n", env!("CARGO_PKG_VERSION")));
@@ -62,6 +65,29 @@ fn of_schema() {
         &["schema", "--help"],
         &["--callers", "-o, --output <FILE>", "# yaml-language-server: $schema=", CODES[0], CODES[2]],
     );
+}
+
+#[test]
+fn of_explain() {
+    let options = [
+        "-c, --config <FILE>",
+        "--path <PATH>",
+        "-X, --method <METHOD>",
+        "--host <HOST>",
+        "-H, --header <NAME: VALUE>",
+        "--peer <ADDRESS>",
+        "--body-bytes <N>",
+        "--connect",
+        "--store <STORE>",
+        "--json",
+        "-h, --help",
+    ];
+    let out = has_all(&["explain", "--help"], &options);
+    let documented = out.lines().filter(|line| line.trim_start().starts_with('-')).count();
+    // And --version.
+    assert_eq!(documented, options.len() + 1, "an option is new: add it here\n{out}");
+    let parts = ["\n  2  ", "Examples:\n  cupo explain -c cupo.yaml", "no key is created"];
+    assert!(CODES.iter().chain(&parts).all(|part| out.contains(part)), "{out}");
 }
 
 #[test]
@@ -137,6 +163,7 @@ fn no_line_is_too_long_for_a_page() {
         &["check", "--help"],
         &["replay", "--help"],
         &["schema", "--help"],
+        &["explain", "--help"],
         &["--help"],
     ] {
         // What follows the options is laid out by hand.

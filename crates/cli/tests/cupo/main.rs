@@ -11,6 +11,7 @@ mod curl;
 mod delay;
 mod doubtful;
 mod exemptions;
+mod explain;
 mod fuzzing;
 mod help;
 mod hostile;

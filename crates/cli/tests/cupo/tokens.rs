@@ -27,7 +27,7 @@ fn key_set(seed: u8) -> String {
 }
 
 /// The `Authorization` field with a token that holds for an hour, with these claims beside.
-fn bearer(seed: u8, claims: &Value) -> String {
+pub(crate) fn bearer(seed: u8, claims: &Value) -> String {
     let expires = SystemClock::new().now().as_micros() / 1_000_000 + 3_600;
     let mut body = json!({ "exp": expires, "iss": "https://id.example", "aud": ["api"] });
     body.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
@@ -36,7 +36,7 @@ fn bearer(seed: u8, claims: &Value) -> String {
     format!("Authorization: Bearer {input}.{signature}")
 }
 
-fn policy(invalid: &str, store: &str) -> PolicyFile {
+pub(crate) fn policy(invalid: &str, store: &str) -> PolicyFile {
     let policy = PolicyFile::new(&format!(
         "access_log: true
 {store}

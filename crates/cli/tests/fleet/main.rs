@@ -13,6 +13,7 @@ mod check;
 mod contracts;
 mod edges;
 mod exact;
+mod explain;
 mod load;
 mod plans;
 mod replay;

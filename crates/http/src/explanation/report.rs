@@ -128,6 +128,8 @@ pub struct ExplainedRule {
     /// The condition that fails, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmet: Option<ExplainedUnmet>,
+    /// What it counts by, as the policy writes it.
+    pub scope: String,
     /// What it counts the request under. Hashed values show the beginning of their hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -315,6 +317,7 @@ fn one_rule(rule: &cupo_core::RuleView<'_>, explanation: &Explanation) -> Explai
         bearing: bearing.to_owned(),
         says,
         unmet,
+        scope: rule.rule.key().to_string(),
         key: rule.counted.map(|item| item.key.to_string()),
         limit: rule.counted.map(|item| item.limit.to_string()),
         quota: rule.counted.map(|item| item.limit.quota()),

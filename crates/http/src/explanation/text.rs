@@ -125,12 +125,14 @@ fn write_rule(f: &mut fmt::Formatter<'_>, rule: &ExplainedRule, width: usize) ->
     }
     f.write_str("\n")?;
     // What every rule that applies says goes without saying.
-    let says = rule.says.strip_prefix("applies").unwrap_or(&rule.says).trim_start_matches([';', ',', ' ']);
+    let says = rule.says.strip_prefix("applies").unwrap_or(&rule.says);
+    let says = says.strip_prefix(", and ").or_else(|| says.strip_prefix("; ")).unwrap_or(says);
     if !says.is_empty() {
         writeln!(f, "{:indent$}{:<5}  {says}", "", "")?;
     }
     let shown = key.strip_prefix(&rule.name).unwrap_or(key).trim_start();
-    writeln!(f, "{:indent$}key    {}", "", if shown.is_empty() { key } else { shown })?;
+    let chosen = if rule.scope.contains('|') { format!(", by {}", rule.scope) } else { String::new() };
+    writeln!(f, "{:indent$}key    {}{chosen}", "", if shown.is_empty() { key } else { shown })?;
     writeln!(f, "{:indent$}limit  {}", "", rule.limit.as_deref().unwrap_or_default())
 }
 

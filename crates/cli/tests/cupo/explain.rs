@@ -1,0 +1,281 @@
+//! `cupo explain` on the policy alone.
+
+use serde_json::{Value, json};
+
+use crate::process::{PolicyFile, Ran, root, run};
+use crate::tokens;
+
+fn explain(policy: &PolicyFile, arguments: &[&str], stdin: &str) -> Ran {
+    run(&[&["explain", "-c", &policy.path()], arguments].concat(), stdin)
+}
+
+fn explained(policy: &PolicyFile, arguments: &[&str]) -> Value {
+    let ran = explain(policy, &[arguments, &["--json"]].concat(), "");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+/// Without what depends on the instant.
+fn timeless(text: &str) -> String {
+    let parts = text.split_inclusive(|c: char| !c.is_ascii_digit());
+    let mut before = String::new();
+    for part in parts {
+        let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+        if digits.len() >= 10 || (before.ends_with(";t=") && !digits.is_empty()) {
+            before.push('N');
+            before.push_str(&part[digits.len()..]);
+        } else {
+            before.push_str(part);
+        }
+    }
+    before
+}
+
+#[test]
+fn the_document_shows_what_it_prints() {
+    let text = std::fs::read_to_string(root().join("docs/explain.md")).unwrap();
+    let block =
+        text.split("```").find(|block| block.starts_with("console\n$ cupo explain -c examples/cupo.yaml "));
+    let (command, output) =
+        block.unwrap().strip_prefix("console\n$ cupo ").unwrap().split_once('\n').unwrap();
+    let arguments: Vec<String> = command
+        .split(' ')
+        .map(|word| word.replace("examples/", &format!("{}/examples/", root().display())))
+        .collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = run(&arguments, "");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(timeless(&ran.out), timeless(output));
+}
+
+const POLICY: &str = r#"
+trusted_proxies: [10.0.0.0/8]
+plans:
+  free: { calls: 2/minute }
+  gold: { calls: unlimited }
+plan: { from: [callers, header(x-plan)], default: free }
+callers: callers.yaml
+allow:
+  - { name: health, path: /healthz }
+block:
+  - { name: gone, path: "/v1/**" }
+rules:
+  - { name: beta, match: { header: { x-beta: present }, not: { path: /beta/out } }, key: ip, limit: 9/minute, stop: true }
+  - { name: plan, key: "user | ip", limit: { plan: calls } }
+  - { name: closed, match: { path: /closed }, key: ip, limit: { algorithm: fixed_window, rate: 0/minute }, response: { status: 503, body: closed } }
+  - { name: writes, match: { method: [POST, PUT] }, key: [api_key, route], limit: 3/minute, on_missing: deny, action: deny }
+  - { name: watch, key: ip, limit: 1/minute, action: shadow }
+"#;
+
+fn policy() -> PolicyFile {
+    let policy = PolicyFile::new(POLICY);
+    policy.beside(
+        "callers.yaml",
+        "callers:\n  - { user: ada, plan: gold, times: 3 }\n  - { user: eve, blocked: true }\n",
+    );
+    policy
+}
+
+fn rule<'a>(explained: &'a Value, name: &str) -> &'a Value {
+    let rules = explained["rules"].as_array().unwrap();
+    rules.iter().find(|rule| rule["name"] == name).unwrap()
+}
+
+#[test]
+fn every_rule_says_whether_it_applies_and_why_not() {
+    let explained = explained(&policy(), &["--path", "/orders/7?token=s3cret", "--host", "api.example:80"]);
+    assert_eq!((&explained["verdict"], &explained["binding"]), (&json!("admit"), &json!("plan")));
+    assert_eq!((&explained["path"], &explained["host"]), (&json!("/orders/7"), &json!("api.example")));
+    assert!(!explained.to_string().contains("s3cret"), "{explained}");
+    let bearings: Vec<&str> =
+        explained["rules"].as_array().unwrap().iter().map(|rule| rule["bearing"].as_str().unwrap()).collect();
+    assert_eq!(bearings, ["unmet", "enforced", "unmet", "unmet", "watched"]);
+    assert_eq!(rule(&explained, "beta")["unmet"], json!({ "condition": "header", "wants": "x-beta" }));
+    assert_eq!(
+        rule(&explained, "writes")["unmet"],
+        json!({ "condition": "method", "wants": "POST or PUT", "has": "GET" })
+    );
+    assert_eq!(rule(&explained, "plan")["key"], "plan ip=127.0.0.1");
+    assert_eq!(
+        (&rule(&explained, "plan")["remaining"], &rule(&explained, "plan")["would"]["remaining"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(rule(&explained, "watch")["would"]["verdict"], "admit");
+    assert_eq!(explained["caller"]["plan_by"], "default");
+}
+
+#[test]
+fn what_settles_a_request_comes_first() {
+    let policy = policy();
+    let proxied = ["--peer", "10.0.0.1", "-H", "X-Forwarded-For: 198.51.100.2"];
+    let user = |name: &'static str| [&proxied[..], &["-H", name]].concat();
+    for (arguments, verdict, by, status) in [
+        (vec!["--path", "/healthz"], "admit", "allow", Value::Null),
+        (vec!["--path", "/v1/x"], "refuse", "block", json!(403)),
+        ([&["--path", "/"][..], &user("x-user: eve")].concat(), "refuse", "block", json!(403)),
+        (vec!["--path", "/", "-X", "PUT"], "refuse", "missing", json!(403)),
+        (
+            vec![
+                "--path",
+                "/",
+                "-X",
+                "OPTIONS",
+                "-H",
+                "origin: https://a.example",
+                "-H",
+                "access-control-request-method: PUT",
+            ],
+            "admit",
+            "uncounted",
+            Value::Null,
+        ),
+    ] {
+        let explained = explained(&policy, &arguments);
+        assert_eq!(
+            (&explained["verdict"], &explained["settled"]["by"]),
+            (&json!(verdict), &json!(by)),
+            "{arguments:?}"
+        );
+        assert_eq!(explained["response"]["status"], status, "{arguments:?}");
+    }
+    // A preflight has no body.
+    let preflight = [
+        "--path",
+        "/",
+        "-X",
+        "OPTIONS",
+        "-H",
+        "origin: https://a.example",
+        "-H",
+        "access-control-request-method: PUT",
+    ];
+    let counted = explained(&policy, &[&preflight[..], &["--body-bytes", "1"]].concat());
+    assert_eq!(counted["binding"], "plan");
+    let ada = explained(&policy, &[&["--path", "/"][..], &user("x-user: ada")].concat());
+    let caller = &ada["caller"];
+    assert_eq!(
+        (&caller["plan"], &caller["plan_by"], &caller["times"]),
+        (&json!("gold"), &json!("callers"), &json!(3))
+    );
+    assert_eq!((&caller["client"], &caller["entry"]), (&json!("198.51.100.2"), &json!("callers[0]")));
+    assert_eq!(rule(&ada, "plan")["bearing"], "unlimited");
+    assert_eq!(ada["response"]["headers"], json!([]), "no rule is enforced");
+}
+
+#[test]
+fn a_refusal_is_shown_at_a_glance_with_what_the_caller_sees() {
+    let policy = policy();
+    let ran = explain(
+        &policy,
+        &["--path", "/closed", "--peer", "192.0.2.1", "-H", "x-user: ada", "-H", "x-beta: 1"],
+        "",
+    );
+    let expected = "\
+GET /closed
+
+ADMITTED: beta has the least left
+
+client       192.0.2.1: the address of the connection
+plan         free, the default
+CUPO-T002    a peer that is not in trusted_proxies sent the user header: it does not count and is not passed on
+
+rules
+  beta    admit  9 of 9 left, costs 1: 8 after it
+                 stops the rules after it
+          key    ip=192.0.2.1
+          limit  sliding_window_counter, 9 per 1m
+  plan    no     is not looked at: beta says stop
+  closed  no     is not looked at: beta says stop
+  writes  no     is for the method POST or PUT, and this is GET
+  watch   no     is not looked at: beta says stop
+
+answer
+  the upstream's, with
+  x-ratelimit-limit: 9
+  x-ratelimit-remaining: 8
+  x-ratelimit-reset: N
+  ratelimit-policy: \"beta\";q=9;w=60
+  ratelimit: \"beta\";r=8;t=N
+";
+    assert_eq!(timeless(&ran.out), expected);
+    let ran = explain(&policy, &["--path", "/closed", "-H", "@-"], "x-api-key: k1\n\nx-other: a\n");
+    let expected = "\
+GET /closed
+
+REFUSED with 503 by the rule closed: it never fits, however long one waits
+
+client       127.0.0.1: the address of the connection
+api key      sha256:6ab9f1eb8f7d3388f4f9d586f66e99fd54080df2c446f0e58668b09c08a16dd0
+plan         free, the default
+
+rules
+  beta    no     asks for the header x-beta, and there is none
+  plan    admit  2 of 2 left, costs 1
+          key    ip=127.0.0.1, by user | ip
+          limit  sliding_window_counter, 2 per 1m
+  closed  never  0 of 0 left, costs 1: more than it ever holds
+          key    ip=127.0.0.1
+          limit  fixed_window, 0 per 1m
+  writes  no     is for the method POST or PUT, and this is GET
+  watch   watch  1 of 1 left, costs 1
+                 only watches
+          key    ip=127.0.0.1
+          limit  sliding_window_counter, 1 per 1m
+
+answer
+  503 Service Unavailable
+  content-type: text/plain; charset=utf-8
+  x-ratelimit-limit: 0
+  x-ratelimit-remaining: 0
+  x-ratelimit-reset: N
+  ratelimit-policy: \"plan\";q=2;w=60, \"closed\";q=0;w=60
+  ratelimit: \"plan\";r=2;t=N, \"closed\";r=0;t=N
+
+  closed
+";
+    assert_eq!(timeless(&ran.out), expected);
+}
+
+#[test]
+fn tokens_are_verified_as_the_gateway_does() {
+    let policy = tokens::policy("refuse", "");
+    let good = tokens::bearer(1, &json!({ "sub": "ada", "org": { "tenant": "acme" } }));
+    let known = explained(&policy, &["--path", "/", "-H", &good]);
+    assert_eq!(known["caller"]["user"], "ada");
+    assert_eq!(rule(&known, "users")["key"], "users user=ada");
+    assert_eq!(rule(&known, "tenants")["key"], "tenants claim(org.tenant)=acme");
+    let forged = tokens::bearer(2, &json!({ "sub": "ada" }));
+    let refused = explained(&policy, &["--path", "/", "-H", &forged]);
+    assert_eq!(
+        (&refused["settled"]["by"], &refused["response"]["status"]),
+        (&json!("bad_credentials"), &json!(401))
+    );
+    assert_eq!(rule(&refused, "users")["would"]["verdict"], "admit", "it is counted before it is refused");
+}
+
+#[test]
+fn what_is_no_request_is_told() {
+    let policy = policy();
+    for (arguments, code, says) in [
+        (vec![], 2, "--path <PATH>"),
+        (vec!["--path", "orders"], 2, "error: `orders` is no path"),
+        (vec!["--path", "/", "-X", "GE T"], 2, "error: `GE T` is no method"),
+        (vec!["--path", "/", "--peer", "nobody"], 2, "error: `nobody` is no peer"),
+        (vec!["--path", "/", "-H", "x-key"], 2, "error: --header: write a name, a colon and a value"),
+        (vec!["--path", "/", "-H", "@/nowhere/at/all"], 1, "error: `/nowhere/at/all` cannot be read"),
+        (
+            vec!["--path", "/", "--connect"],
+            2,
+            "error: --connect: the policy keeps its counters in the memory",
+        ),
+        (vec!["--path", "/", "--store", "redis://127.0.0.1:1"], 3, "error: the store cannot be reached"),
+        (vec!["--path", "/", "--store", "nosql"], 2, "error: store.redis"),
+    ] {
+        let ran = explain(&policy, &arguments, "");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
+    }
+    let bad = PolicyFile::new("rules: []\n");
+    let ran = explain(&bad, &["--path", "/"], "");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+}
