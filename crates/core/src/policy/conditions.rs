@@ -32,6 +32,20 @@ pub(super) struct Conditions {
     not: Box<[Self]>,
 }
 
+/// Tiers are the same by their names.
+impl PartialEq for Conditions {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { methods, path, hosts, headers, clients, plans, not } = self;
+        *methods == other.methods
+            && *path == other.path
+            && *hosts == other.hosts
+            && *headers == other.headers
+            && *clients == other.clients
+            && plans.iter().map(|(_, name)| name).eq(other.plans.iter().map(|(_, name)| name))
+            && *not == other.not
+    }
+}
+
 /// A condition that does not hold.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Failing<'a> {

@@ -106,8 +106,8 @@ pub(super) struct Exemptions {
     block: Vec<Exemption>,
 }
 
-#[derive(Debug)]
-struct Exemption {
+#[derive(Debug, PartialEq)]
+pub(super) struct Exemption {
     name: Arc<str>,
     conditions: Conditions,
     api_keys: HashSet<Hash>,
@@ -143,6 +143,14 @@ impl Exemptions {
         };
         let (allow, block) = (list("allow", source.allow), list("block", source.block));
         Self { allow, block }
+    }
+
+    pub(super) fn allowed(&self) -> Vec<Said<'_>> {
+        self.allow.iter().map(Said).collect()
+    }
+
+    pub(super) fn blocked(&self) -> Vec<Said<'_>> {
+        self.block.iter().map(Said).collect()
     }
 
     /// What the entries ask of requests.
@@ -239,5 +247,29 @@ impl Exemption {
         });
         // Several keys are no key, be they the same: what they are counted as has no place in a list.
         any && (count == 1 || lines == Lines::Any)
+    }
+}
+
+/// An entry as it is told: without secrets and hashes.
+#[derive(PartialEq)]
+pub(super) struct Said<'a>(&'a Exemption);
+
+impl Said<'_> {
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Exemption { conditions, api_keys, secret, .. } = self.0;
+        write!(f, "{conditions}")?;
+        if !api_keys.is_empty() {
+            write!(f, " with one of {} API keys", api_keys.len())?;
+        }
+        if let Some(secret) = secret {
+            write!(f, " with the secret in {}", secret.header)?;
+        }
+        Ok(())
     }
 }

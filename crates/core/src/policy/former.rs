@@ -3,7 +3,6 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::limits::Numbers;
 use super::{Policy, Rule};
 use crate::key::{Key, KeySpec};
 use crate::limit::Limit;
@@ -106,8 +105,8 @@ impl Policy {
         let mut found = Vec::new();
         for (index, rule) in self.rules.iter().enumerate() {
             let Some(former) = by_rule.get_mut(&rule.name) else { continue };
-            // What still counts by the same key needs nobody to take it over.
-            former.retain(|one| one.key != rule.key || !rule.limits.counts_by(&one.prefix));
+            // What the same callers still count by needs nobody to take it over.
+            former.retain(|one| one.key != rule.key || !rule.goes_on(one, &scale));
             distinct(former);
             let successors = rule.successors(former, &scale);
             if !successors.is_empty() {
@@ -130,12 +129,30 @@ fn distinct(former: &mut Vec<Former>) {
 }
 
 impl Rule {
+    /// The tier and the multiplier of a cell.
+    fn of<'a>(&self, (row, column): (usize, usize), scale: &'a Scale) -> (Option<&'a str>, u64) {
+        let tier = self.limits.by_tier.then(|| scale.tiers.get(row)).flatten();
+        (tier.map(|tier| &**tier), scale.times.get(column).copied().unwrap_or(1))
+    }
+
+    /// Whether callers who were under this limit before still count by the same keys.
+    fn goes_on(&self, one: &Former, scale: &Scale) -> bool {
+        let mut cells = self.limits.all();
+        cells.any(|(row, column, numbers)| {
+            numbers.prefix == one.prefix && one.precedes(self.of((row, column), scale), scale)
+        })
+    }
+
     fn successors(&self, former: &[Former], scale: &Scale) -> Vec<Successor> {
         let mut found: Vec<Successor> = Vec::new();
         for (row, column, numbers) in self.limits.all() {
-            let tier = self.limits.by_tier.then(|| scale.tiers.get(row)).flatten().map(|tier| &**tier);
-            let times = scale.times.get(column).copied().unwrap_or(1);
-            let of = |one: &&Former| one.key == self.key && one.precedes((tier, times), numbers, scale);
+            let callers = self.of((row, column), scale);
+            let of = |one: &&Former| {
+                one.key == self.key
+                    && one.limit.algorithm() == numbers.limit.algorithm()
+                    && one.prefix != numbers.prefix
+                    && one.precedes(callers, scale)
+            };
             let mut sources: Vec<Source> = Vec::new();
             for one in former.iter().filter(of) {
                 let has_room = sources.len() < MOST_SOURCES;
@@ -176,10 +193,7 @@ impl Rule {
 
 impl Former {
     /// Whether callers of this tier and multiplier now were under this limit before.
-    fn precedes(&self, (tier, times): (Option<&str>, u64), now: &Numbers, scale: &Scale) -> bool {
-        if self.limit.algorithm() != now.limit.algorithm() || self.prefix == now.prefix {
-            return false;
-        }
+    fn precedes(&self, (tier, times): (Option<&str>, u64), scale: &Scale) -> bool {
         let is_default = |scale: &Scale, tier: &str| scale.default.as_deref() == Some(tier);
         let by_tier = match (self.tier.as_deref(), tier) {
             (Some(before), Some(now)) if before == now => true,

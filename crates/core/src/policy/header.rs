@@ -16,7 +16,7 @@ const REGEX_BYTES: usize = 64 << 10;
 const REGEX_CACHE_BYTES: usize = 256 << 10;
 
 /// A compiled [`HeaderSource`].
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Header {
     name: Box<str>,
     test: Test,
@@ -27,6 +27,17 @@ enum Test {
     Present,
     Equals(Box<str>),
     Regex(Regex),
+}
+
+impl PartialEq for Test {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Present, Self::Present) => true,
+            (Self::Equals(one), Self::Equals(other)) => one == other,
+            (Self::Regex(one), Self::Regex(other)) => one.as_str() == other.as_str(),
+            _ => false,
+        }
+    }
 }
 
 impl Header {

@@ -1,6 +1,7 @@
 //! The policy: what the operator wrote ([`PolicySource`]), compiled once into a [`Policy`] that requests are matched against.
 
 mod action;
+mod changes;
 mod check;
 mod compile;
 mod conditions;
@@ -24,6 +25,9 @@ mod trust;
 mod unmet;
 
 pub use action::{Action, OnMissing, OnStoreError};
+pub use changes::{
+    Changes, CounterChange, Fate, FieldChange, Fresh, OrderChange, RuleChange, RuleChangeKind,
+};
 pub(crate) use check::{Prepared, ShadowItems};
 pub(crate) use cost::whole_units;
 pub use cost::{ChargeSource, CostSource, Statuses};

@@ -313,14 +313,14 @@ fn a_multiplier_takes_over_from_itself() {
     assert_eq!((passing(&engine, "ada"), passing(&engine, "eva")), (0, 0));
 }
 
-/// A key that is live under another tier's limit is nobody's to take.
+/// The keys of a caller's old limit may be those of another tier's new one.
 #[test]
-fn what_still_counts_under_another_tier_is_left_there() {
+fn callers_take_over_what_was_theirs_wherever_it_is() {
     let callers = |plan| [("ada", plan, 1)];
     let before = tiers(&[("free", counter(5, SECOND)), ("pro", counter(50, MINUTE))], "free");
     let (engine, _) = engine(planned(before, &callers(Some("pro"))));
     take(&engine, "ada", 40);
     let after = tiers(&[("free", counter(60, MINUTE)), ("pro", counter(50, MINUTE * 60))], "free");
     engine.swap_policy(planned(after, &callers(Some("pro"))));
-    assert_eq!((passing(&engine, "ada"), carried(&engine)), (50, 0), "by the minute, which is now free's");
+    assert_eq!((passing(&engine, "ada"), carried(&engine)), (10, 1), "by the minute, which is now free's");
 }

@@ -38,7 +38,31 @@ pub(in super::super) struct Found {
     pub(in super::super) several_keys: bool,
 }
 
+/// Who a caller is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in super::super) enum Known<'a> {
+    ApiKey(&'a ApiKeyHash),
+    User(&'a [u8]),
+    V4(u32, u32),
+    V6(u128, u128),
+}
+
 impl Callers {
+    /// All callers, each with the index of its entry.
+    pub(in super::super) fn all(&self) -> impl Iterator<Item = (Known<'_>, usize)> {
+        let keys = self.by_key.iter().map(|(hash, index)| (Known::ApiKey(hash), *index));
+        let users = self.by_user.iter().map(|(name, index)| (Known::User(name), *index));
+        let v4 = self
+            .v4
+            .iter()
+            .flat_map(|(mask, all)| all.iter().map(|(network, index)| (Known::V4(*mask, *network), *index)));
+        let v6 = self
+            .v6
+            .iter()
+            .flat_map(|(mask, all)| all.iter().map(|(network, index)| (Known::V6(*mask, *network), *index)));
+        keys.chain(users).chain(v4).chain(v6)
+    }
+
     /// Adds an entry; as an error the index of the one that is there already.
     pub(in super::super) fn add(&mut self, who: Who, index: usize) -> Result<(), usize> {
         match who {

@@ -3,7 +3,7 @@
 mod callers;
 mod source;
 
-pub(super) use callers::Callers;
+pub(super) use callers::{Callers, Known};
 pub use source::{CallerSource, LimitSource, PlanFrom, PlansSource, TierSource, Who};
 
 use crate::attributes::Attributes;
