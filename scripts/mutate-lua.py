@@ -21,7 +21,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LUA = os.path.join(ROOT, "crates/store-redis/lua")
 PURE = ["number", "fixed_window", "ending_window", "sliding_window_log", "sliding_window_counter", "token_bucket", "leaky_bucket"]
-SERVER = ["clock", "clock_virtual", "state", "log", "shell", "settle"]
+SERVER = ["clock", "clock_virtual", "state", "log", "shell", "settle", "carry"]
 # Test binaries with the tests to run, the quickest first.
 STAGES_PURE = [
     ("lua_pure", ["the_frozen_traces_are_followed"]),
@@ -37,6 +37,7 @@ STAGES_SERVER = [
     ("lua_unreadable", []),
     ("lua_cost", ["whatever_its_length", "few_commands", "two_writes", "less_than_a_hash"]),
 ]
+STAGES_CARRY = [("lua_carry", [])]
 STAGES_SETTLE = [
     ("lua_refund", []),
     ("lua_settle", []),
@@ -98,7 +99,7 @@ def mutants(lines):
 def build():
     """The test binaries by name."""
     command = ["cargo", "test", "-p", "cupo-store-redis", "--no-run", "--message-format=json"]
-    for test in ["lua_pure", "lua_server", "lua_unreadable", "lua_cost", "lua_refund"]:
+    for test in ["lua_pure", "lua_server", "lua_unreadable", "lua_cost", "lua_refund", "lua_settle", "lua_carry"]:
         command += ["--test", test]
     if "CUPO_LUA_TESTS" in os.environ:
         return json.loads(os.environ["CUPO_LUA_TESTS"])
@@ -132,7 +133,7 @@ def survives(binaries, files, name, number, mutated):
             lines = [*lines[:number], mutated, *lines[number + 1:]] if other == name else lines
             with open(os.path.join(folder, other + ".lua"), "w") as file:
                 file.write("\n".join(lines))
-        stages = STAGES_PURE if name in PURE else STAGES_SETTLE if name == "settle" else STAGES_SERVER
+        stages = STAGES_PURE if name in PURE else STAGES_SETTLE if name == "settle" else STAGES_CARRY if name == "carry" else STAGES_SERVER
         return all(passes(binaries[binary], tests, folder) for binary, tests in stages)
 
 

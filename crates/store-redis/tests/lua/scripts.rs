@@ -36,6 +36,12 @@ pub(crate) fn pure() -> String {
     joined(&PURE)
 }
 
+/// The script that carries, of which `shell` is a function.
+pub(crate) fn carrying(clock: &str) -> String {
+    let shell = format!("local function shell()\n{}\nend", file("shell"));
+    [joined(&[&PURE[..], &[clock, "state", "log"]].concat()), shell, file("carry")].join("\n")
+}
+
 /// The script that runs in a server, with `clock` and `shell` for those two files.
 pub(crate) fn deployed(clock: &str, shell: &str) -> String {
     joined(&[&PURE[..], &[clock, "state", "log", shell]].concat())

@@ -38,6 +38,7 @@ pub(crate) struct Server {
     virtual_check: Vec<u8>,
     real_check: Vec<u8>,
     virtual_settle: Vec<u8>,
+    virtual_carry: Vec<u8>,
 }
 
 impl Server {
@@ -51,7 +52,9 @@ impl Server {
         };
         let [virtual_check, real_check] = ["clock_virtual", "clock"].map(|clock| load(clock, "shell"));
         let virtual_settle = load("clock_virtual", "settle");
-        Self { redis, virtual_check, real_check, virtual_settle }
+        let virtual_carry =
+            redis.command(&["SCRIPT", "LOAD", &scripts::carrying("clock_virtual")]).bytes().to_owned();
+        Self { redis, virtual_check, real_check, virtual_settle, virtual_carry }
     }
 
     /// Executes checks at a virtual instant, or at the server's own.
@@ -171,6 +174,31 @@ impl Server {
         let (head, rest) = reply.bytes().split_at(11);
         assert_eq!((wide(&head[..7]), rest.len()), (now, charges.len() * 7));
         (wide(&head[7..]), rest.chunks(7).map(wide).collect())
+    }
+
+    /// Carries from one item to the other at a virtual instant, where the caller thinks that it is `around`; the instant, the number
+    /// of unreadable states, and whether it was done.
+    pub(crate) fn carry(&self, from: &Item, to: &Item, now: u64, around: u64) -> (u64, u64, bool) {
+        let checks = [from, to].map(|item| vec![Item { cost: 0, ..item.clone() }]);
+        let (_, packed, edges) = pack(&checks, || around);
+        let quota = seven(from.limit.quota());
+        let now = now.to_string();
+        let words = [
+            b"EVALSHA",
+            self.virtual_carry.as_slice(),
+            b"2",
+            &from.key,
+            &to.key,
+            &packed,
+            &edges,
+            &quota,
+            now.as_bytes(),
+        ];
+        let reply = self.redis.command(&words);
+        let bytes = reply.bytes();
+        assert_eq!(bytes.len(), 12);
+        assert!(bytes[11] <= 1, "{bytes:?}");
+        (wide(&bytes[..7]), wide(&bytes[7..11]), bytes[11] == 1)
     }
 
     /// What is kept for a key: its tag and its state. `None` where there is nothing.
