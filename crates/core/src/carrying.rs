@@ -6,6 +6,7 @@ use std::hash::RandomState;
 
 use crate::check::CheckItem;
 use crate::key::Key;
+use crate::limit::Limit;
 use crate::policy::{Former, Policy, Successor};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
@@ -74,6 +75,54 @@ impl Carrying {
             }
             if let Some((place, print)) = place {
                 place.store(print, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over what was counted of these items under a policy before.
+    #[allow(single_use_lifetimes, reason = "an `impl Trait` argument cannot elide it")]
+    pub(crate) async fn follow<'a, S: Store>(
+        &self,
+        store: &S,
+        items: impl Iterator<Item = (&'a Key, &'a Limit)> + Send,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        for (key, limit) in items {
+            let all = self.rules.iter().flat_map(|(_, all)| all);
+            let to = all.filter_map(|one| {
+                let source = one.sources.iter().find(|source| {
+                    source.limit.algorithm() == limit.algorithm() && key.begins_with(&source.prefix)
+                })?;
+                Some((one.limit, key.moved(&source.prefix, &one.prefix)?))
+            });
+            // Of several tiers whose callers counted by it, the one that loses nothing.
+            let Some(to) = to.max_by_key(|(limit, _)| limit.quota()) else { continue };
+            let from = CheckItem { key: key.clone(), limit: *limit, cost: 0 };
+            store.carry(&from, &CheckItem { key: to.1, limit: to.0, cost: 0 }, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes over what was counted of this key, whichever of its rule's limits counts it.
+    pub(crate) async fn take_over<S: Store>(
+        &self,
+        store: &S,
+        key: &Key,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mine = || {
+            let all = self.rules.iter().flat_map(|(_, all)| all);
+            all.filter(|one| key.begins_with(&one.prefix))
+        };
+        let Some(limit) = mine().map(|one| one.limit).max_by_key(|limit| limit.quota()) else {
+            return Ok(());
+        };
+        let to = CheckItem { key: key.clone(), limit, cost: 0 };
+        for one in mine() {
+            for source in one.sources.iter().filter(|source| now < source.until) {
+                let Some(key) = key.moved(&one.prefix, &source.prefix) else { continue };
+                store.carry(&CheckItem { key, limit: source.limit, cost: 0 }, &to, now).await?;
             }
         }
         Ok(())

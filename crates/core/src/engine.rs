@@ -1,5 +1,6 @@
 //! The engine: snapshot → check → store → fold → observe. Every door asks it, and nothing else decides.
 
+mod carry;
 mod explain;
 
 use core::fmt;
@@ -227,22 +228,11 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             return Ok(Executed { at: now, decisions: Default::default() });
         }
         self.carry(in_force, rules, check, now).await?;
-        self.store.check(check, now).await.inspect_err(|error| self.observer.store_failed(error))
-    }
-
-    /// Takes over what was counted of these items under earlier policies, so that the store knows it.
-    async fn carry(
-        &self,
-        in_force: &InForce,
-        rules: &[usize],
-        check: &Check,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let Some(carrying) = in_force.carrying(now) else { return Ok(()) };
-        let items = rules.iter().copied().zip(check.items());
-        // Rare, and larger than the rest of the future.
-        let carried = Box::pin(carrying.carry(&self.store, items, now)).await;
-        carried.inspect_err(|error| self.observer.store_failed(error))
+        let executed = self.store.check(check, now).await;
+        if self.generation() != in_force.generation() {
+            self.follow(check.items().iter().map(|item| (&item.key, &item.limit)), now).await;
+        }
+        executed.inspect_err(|error| self.observer.store_failed(error))
     }
 
     /// How the caller who sent this request stands: every enforced limit that could apply to requests of theirs, with its balance.
@@ -336,6 +326,10 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             self.fallback.as_ref().map(settle).unwrap_or_default()
         } else {
             let settled = self.store.settle(settling.settlements(), now).await;
+            if self.generation() > 0 {
+                let items = settling.settlements().iter().map(|one| (&one.key, &one.limit));
+                self.follow(items, now).await;
+            }
             settled.inspect_err(|error| self.observer.store_failed(error))?
         };
         for ((rule, settlement), &uncovered) in settling.rules().zip(settling.settlements()).zip(&uncovered) {

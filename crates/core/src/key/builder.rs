@@ -35,6 +35,11 @@ impl Key {
         builder.build()
     }
 
+    /// Whether an earlier builder made the beginning of this key.
+    pub(crate) fn begins_with(&self, prefix: &Self) -> bool {
+        self.0.starts_with(&prefix.0)
+    }
+
     /// The same key behind another beginning; `None` where it does not begin with `from`.
     pub(crate) fn moved(&self, from: &Self, to: &Self) -> Option<Self> {
         let rest = self.0.strip_prefix(from.as_bytes())?;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cupo_core::{
-    Action, CallerSource, Check, CheckItem, Engine, Executed, Limit, LimitSource, ManualClock, OnStoreError,
-    PlanFrom, PlansSource, Policy, PolicySource, Preview, Rate, RuleSource, Settlement, Store, StoreError,
-    TierSource, Timestamp, Uncovered, Who,
+    Action, CallerSource, Check, CheckItem, CostSource, Engine, Executed, Limit, LimitSource, ManualClock,
+    OnStoreError, PlanFrom, PlansSource, Policy, PolicySource, Preview, Rate, RuleSource, Settlement, Store,
+    StoreError, TierSource, Timestamp, Uncovered, Who,
 };
 use cupo_testkit::conformance::ReferenceStore;
 
@@ -209,6 +209,53 @@ fn a_request_that_began_before_the_reload_counts_too() {
         assert!(ready(engine.decide_under(Arc::clone(&before), &ask, NOW)).unwrap().is_admitted());
     }
     assert_eq!(passing(&engine, "ada"), 3);
+}
+
+/// Whoever was decided under the old policy after his key has been taken over.
+#[test]
+fn a_request_that_ends_after_its_key_was_taken_over_counts_too() {
+    let (engine, _) = engine(of("r", &["user"], counter(5, MINUTE)));
+    let before = engine.in_force();
+    take(&engine, "ada", 1);
+    engine.swap_policy(of("r", &["user"], counter(5, MINUTE * 60)));
+    take(&engine, "ada", 1);
+    let ask = Ask { user: Some("ada"), ..Ask::default() };
+    assert!(ready(engine.decide_under(before, &ask, NOW)).unwrap().is_admitted());
+    assert_eq!(passing(&engine, "ada"), 2);
+}
+
+/// A response that costs more than was reserved, under a policy that has been replaced meanwhile.
+#[test]
+fn what_is_topped_up_after_a_reload_counts_too() {
+    let by = |window| {
+        let cost = CostSource::Response { header: "x-cost".to_owned(), reserve: 2 };
+        policy([RuleSource { cost, ..RuleSource::new("r", key(&["user"]), counter(30, window)) }])
+    };
+    let (engine, _) = engine(by(MINUTE));
+    let engine = Arc::new(engine);
+    let ask = Ask { user: Some("ada"), ..Ask::default() };
+    let reservation = ready(engine.reserve(&ask)).unwrap();
+    engine.swap_policy(by(MINUTE * 60));
+    let standing = |engine: &TestEngine| {
+        let standing = ready(engine.standing(&ask, None)).unwrap().unwrap();
+        standing.places().next().unwrap().decision.unwrap().remaining
+    };
+    assert_eq!(standing(&engine), 28);
+    assert_eq!(ready(reservation.commit(7)).unwrap(), 0);
+    assert_eq!(standing(&engine), 23);
+}
+
+#[test]
+fn a_key_can_be_taken_over_before_anybody_asks() {
+    let (engine, _) = engine(of("r", &["user"], counter(5, MINUTE)));
+    take(&engine, "ada", 3);
+    engine.swap_policy(of("r", &["user"], counter(9, MINUTE * 60)));
+    let named = engine.policy().counters("r", &["ada"], None, &|_, value| value.as_bytes().to_vec()).unwrap();
+    let item = named.counters[0].item.clone();
+    ready(engine.take_over(&item.key)).unwrap();
+    let peek = ready(engine.store().check(&item.into(), NOW)).unwrap();
+    assert_eq!(peek.decisions[0].remaining, 6);
+    assert_eq!(passing(&engine, "ada"), 6);
 }
 
 #[test]

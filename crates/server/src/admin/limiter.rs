@@ -37,10 +37,19 @@ where
     }
 
     fn check<'a>(&'a self, check: &'a Check) -> Asked<'a, Executed> {
-        Box::pin(self.store().check(check, self.clock().now()))
+        Box::pin(async move {
+            for item in check.items() {
+                self.take_over(&item.key).await?;
+            }
+            self.store().check(check, self.clock().now()).await
+        })
     }
 
     fn reset<'a>(&'a self, key: &'a Key) -> Asked<'a, bool> {
-        Box::pin(self.store().reset(key))
+        // What would be taken over later goes, too.
+        Box::pin(async move {
+            self.take_over(key).await?;
+            self.store().reset(key).await
+        })
     }
 }
