@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks at the page of `cupo replay --html` in a real Chromium: writes screenshots, and fails if the browser complains of
-# anything, such as what the page's content security policy forbids. Not part of scripts/test.sh: Chromium is 100 MB.
+# Looks at the pages of `cupo replay --html` and `cupo docs` in a real Chromium: writes screenshots, and fails if the browser
+# complains of anything, such as what a page's content security policy forbids. Not part of scripts/test.sh: Chromium is 100 MB.
 #
 #   scripts/page-in-browser.sh [FOLDER]     where the pages and screenshots go; a new one if not said
 set -euo pipefail
@@ -36,8 +36,12 @@ cupo=target/debug/cupo
 "$cupo" replay "$folder/strict.yaml" -i "$folder/access.log" --html "$folder/one.html" >/dev/null
 "$cupo" replay "$folder"/{strict,loose}.yaml -i "$folder/access.log" --html "$folder/two.html" >/dev/null
 
-look() { # PAGE SCREENSHOT SCHEME (0 is dark, 1 is light)
-  "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --window-size=1200,2600 \
+for language in en es; do
+  "$cupo" docs -c examples/plans.yaml --format html --lang "$language" --output "$folder/docs-$language.html"
+done
+
+look() { # PAGE SCREENSHOT SCHEME (0 is dark, 1 is light) [SIZE]
+  "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --window-size="${4:-1200,2600}" \
     --blink-settings="preferredColorScheme=$3" --screenshot="$folder/$2" "file://$(realpath "$folder/$1")" 2>"$folder/said"
   if grep CONSOLE "$folder/said"; then
     echo "$1: the browser complains" >&2
@@ -48,3 +52,6 @@ look() { # PAGE SCREENSHOT SCHEME (0 is dark, 1 is light)
 look one.html one-light.png 1
 look two.html two-light.png 1
 look two.html two-dark.png 0
+look docs-en.html docs-en-light.png 1 1100,4200
+look docs-es.html docs-es-dark.png 0 1100,4200
+look docs-es.html docs-es-phone.png 1 500,5200

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 # Debian packages whose programs the tests start or call; installed only where the program is missing.
 missing=()
-for pair in curl:curl redis-server:redis-server openssl:openssl cc:gcc haproxy:haproxy nginx:nginx; do
+for pair in curl:curl redis-server:redis-server openssl:openssl cc:gcc haproxy:haproxy nginx:nginx python3:python3; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 if [ "${#missing[@]}" -gt 0 ]; then

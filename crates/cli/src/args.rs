@@ -1,5 +1,6 @@
 //! The command line.
 
+mod docs;
 mod explain;
 mod hash_key;
 mod replay;
@@ -12,6 +13,7 @@ use cupo_config::ListenSource;
 use cupo_core::Algorithm;
 use tracing::Level;
 
+pub(crate) use docs::{DocsArgs, PageFormat, PageLanguage};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use hash_key::HashKeyArgs;
 pub(crate) use replay::ReplayArgs;
@@ -40,6 +42,7 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     HashKey(HashKeyArgs),
     Schema(SchemaArgs),
+    Docs(DocsArgs),
 }
 
 /// Put a policy before an upstream: a reverse proxy that enforces it.

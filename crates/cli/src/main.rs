@@ -4,11 +4,13 @@
 
 mod args;
 mod check;
+mod docs;
 mod explain;
 mod failure;
 mod hash_key;
 mod jwt;
 mod output;
+mod page;
 mod presentation;
 mod replay;
 mod schema;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::HashKey(args) => hash_key::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Docs(args) => docs::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

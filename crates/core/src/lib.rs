@@ -75,11 +75,11 @@ pub use observer::{Observer, Unobserved};
 pub use outcome::{Outcome, Ruling};
 pub use path::{Template, TemplateError, normalise};
 pub use policy::{
-    Action, Bearing, CallerSource, Changes, ChargeSource, ClientAddressHeader, CostSource, Counter,
-    CounterChange, ExemptionSource, ExemptionsSource, Fate, FieldChange, Fresh, HeaderSecret, HeaderSource,
-    HeaderTest, LimitSource, MatchSource, NameError, Named, OnMissing, OnStoreError, OrderChange, PlanFrom,
-    PlansSource, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Proxies, Rule, RuleChange,
-    RuleChangeKind, RuleSource, STATUS_RULE, Statuses, TierSource, Trust, Unmet, Who,
+    Action, AppliesTo, Bearing, CallerSource, Changes, ChargeSource, ClientAddressHeader, CostSource,
+    Counter, CounterChange, ExemptionSource, ExemptionsSource, Fate, FieldChange, Fresh, HeaderSecret,
+    HeaderSource, HeaderTest, LimitSource, MatchSource, NameError, Named, OnMissing, OnStoreError,
+    OrderChange, PlanFrom, PlansSource, Policy, PolicyError, PolicyErrors, PolicySource, Problem, Proxies,
+    Rule, RuleChange, RuleChangeKind, RuleSource, STATUS_RULE, Statuses, TierSource, Trust, Unmet, Who,
 };
 pub use rate::{DisplayDuration, Rate, RateError, parse_duration};
 pub use reservation::Reservation;

@@ -389,6 +389,16 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
+    /// The rate at which a bucket refills or runs out, as people say it; `None` of windows.
+    #[must_use]
+    pub fn lasting_rate(&self) -> Option<Rate> {
+        match &self.params {
+            Params::TokenBucket(p) => Some(self.rate(p.refill, p.period)),
+            Params::LeakyBucket(p) => Some(self.rate(p.rate, p.period)),
+            _ => None,
+        }
+    }
+
     /// A rate in lowest terms as people say it: per second, minute, hour or day, whichever is the first that holds whole
     /// periods.
     fn rate(&self, count: u64, period: u64) -> Rate {

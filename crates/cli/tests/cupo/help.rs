@@ -60,6 +60,25 @@ fn of_hash_key() {
 }
 
 #[test]
+fn of_docs() {
+    has_all(
+        &["docs", "--help"],
+        &[
+            "-c, --config <FILE>",
+            "-f, --format <FORMAT>",
+            "markdown, html",
+            "-l, --lang <LANGUAGE>",
+            "en, es",
+            "-o, --output <FILE>",
+            "--base-url <URL>",
+            CODES[0],
+            CODES[1],
+            CODES[2],
+        ],
+    );
+}
+
+#[test]
 fn of_schema() {
     has_all(
         &["schema", "--help"],

@@ -1,92 +1,12 @@
 //! The page that `cupo replay --html` writes, as a browser reads it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
-use html5ever::driver::{ParseOpts, parse_document};
-use html5ever::tendril::TendrilSink as _;
-use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use tempfile::TempDir;
 
+use crate::page::Page;
 use crate::process::{Ran, run};
-
-/// An element: what it is, its attributes, and all text in it.
-struct Element {
-    name: String,
-    attributes: BTreeMap<String, String>,
-    text: String,
-}
-
-impl Element {
-    fn class(&self) -> &str {
-        self.attributes.get("class").map_or("", |class| class)
-    }
-}
-
-/// A page, read without an error of syntax.
-struct Page {
-    bytes: String,
-    elements: Vec<Element>,
-}
-
-impl Page {
-    fn read(bytes: String) -> Self {
-        let dom = parse_document(RcDom::default(), ParseOpts::default()).one(bytes.as_str());
-        assert_eq!(*dom.errors.borrow(), Vec::<std::borrow::Cow<'_, str>>::new());
-        let mut elements = Vec::new();
-        collect(&dom.document, &mut elements);
-        Self { bytes, elements }
-    }
-
-    fn all(&self, name: &'static str) -> impl Iterator<Item = &Element> {
-        self.elements.iter().filter(move |element| element.name == name)
-    }
-
-    fn texts(&self, name: &'static str) -> Vec<&str> {
-        self.all(name).map(|element| element.text.as_str()).collect()
-    }
-
-    fn has(&self, name: &'static str, text: &str) -> bool {
-        self.all(name).any(|element| element.text == text)
-    }
-
-    /// The sums of what the tips of the bars say.
-    fn tips(&self) -> BTreeMap<&str, u64> {
-        let mut sums = BTreeMap::new();
-        for tip in self.all("title").filter(|title| title.text.contains('\n')) {
-            for line in tip.text.lines().skip(1) {
-                let (number, name) = line.split_once(' ').unwrap();
-                *sums.entry(name).or_default() += number.replace(',', "").parse::<u64>().unwrap();
-            }
-        }
-        sums
-    }
-}
-
-fn collect(node: &Handle, elements: &mut Vec<Element>) -> String {
-    let own = elements.len();
-    let mut text = String::new();
-    match &node.data {
-        NodeData::Element { name, attrs, .. } => {
-            let attributes = attrs.borrow();
-            let attributes = attributes.iter().map(|a| (a.name.local.to_string(), a.value.to_string()));
-            let name = name.local.to_string();
-            elements.push(Element { name, attributes: attributes.collect(), text: String::new() });
-        }
-        NodeData::Text { contents } => text.push_str(&contents.borrow()),
-        NodeData::Comment { contents } => panic!("a comment: {contents}"),
-        _ => {}
-    }
-    for child in node.children.borrow().iter() {
-        text.push_str(&collect(child, elements));
-    }
-    if let (NodeData::Element { .. }, Some(element)) = (&node.data, elements.get_mut(own)) {
-        element.text.clone_from(&text);
-    }
-    text
-}
 
 /// A folder with policies, and what was made of them.
 struct Bench {
@@ -190,22 +110,7 @@ fn it_needs_nothing_but_itself() {
     let style = page.texts("style");
     assert!(style.len() == 1 && !style[0].contains("url(") && !style[0].contains("@import"));
 
-    // Its content security policy allows the one style sheet, by its hash, and nothing else.
-    let mut openssl = Command::new("sh");
-    openssl
-        .args(["-c", "openssl dgst -sha256 -binary | openssl base64 -A"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = openssl.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(style[0].as_bytes()).unwrap();
-    let hash = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-    let csp = page.all("meta").find(|meta| meta.attributes.contains_key("http-equiv")).unwrap();
-    assert_eq!(csp.attributes["http-equiv"], "Content-Security-Policy");
-    let expected =
-        format!("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-{hash}'");
-    assert_eq!(csp.attributes["content"], expected);
-    // Before anything that it could forbid.
-    assert!(page.bytes.find("Content-Security-Policy").unwrap() < page.bytes.find("<style").unwrap());
+    page.assert_policy();
 }
 
 #[test]

@@ -116,8 +116,8 @@ impl KeySpec {
         spelling: Spelling<'_>,
     ) -> Result<Key, SaidError> {
         let mut key = Key::continued(prefix);
-        let all = self.parts();
-        if parts.is_empty() && matches!(all, [only] if only.as_slice() == [Kind::Global]) {
+        let all: Vec<&[Kind]> = self.parts().collect();
+        if parts.is_empty() && matches!(all.as_slice(), [only] if **only == [Kind::Global]) {
             key.push(Kind::Global.tag(), "", b"");
             return Ok(key.build());
         }
@@ -137,7 +137,7 @@ impl KeySpec {
             }
             let named =
                 |kind: &Kind| Some((kind.clone(), text.strip_prefix(&show(kind))?.strip_prefix('=')?));
-            let (kind, value) = match (alternatives.iter().find_map(named), alternatives.as_slice()) {
+            let (kind, value) = match (alternatives.iter().find_map(named), *alternatives) {
                 (Some(found), _) => found,
                 (None, [only]) => (only.clone(), text),
                 (None, _) if text == "global" && alternatives.contains(&Kind::Global) => (Kind::Global, text),

@@ -23,7 +23,7 @@ pub struct KeySpec {
     parts: SmallVec<[Alternatives; 2]>,
 }
 
-pub(super) type Alternatives = SmallVec<[Kind; 2]>;
+type Alternatives = SmallVec<[Kind; 2]>;
 
 /// Why a text names no key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -101,9 +101,9 @@ impl KeySpec {
         Self { parts: smallvec![smallvec![Kind::Ip]] }
     }
 
-    /// The parts, each with its alternatives.
-    pub(super) fn parts(&self) -> &[Alternatives] {
-        &self.parts
+    /// Its parts, each with its alternatives in order.
+    pub fn parts(&self) -> impl Iterator<Item = &[Kind]> {
+        self.parts.iter().map(|alternatives| alternatives.as_slice())
     }
 
     /// Every kind that the key may ask for.

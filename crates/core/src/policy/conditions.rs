@@ -4,6 +4,7 @@ use core::fmt;
 
 use ipnet::IpNet;
 
+use super::applies::AppliesTo;
 use super::compile::Errors;
 use super::compile::plans::tier;
 use super::error::Problem;
@@ -197,6 +198,18 @@ impl Conditions {
     pub(super) fn counted_methods(&self) -> impl Iterator<Item = &str> {
         let gets = self.methods.iter().any(|method| **method == *"GET");
         self.methods.iter().map(|method| &**method).filter(move |method| !gets || *method != "HEAD")
+    }
+
+    /// What they ask for, for those who send requests.
+    pub(super) fn applies_to(&self) -> AppliesTo<'_> {
+        AppliesTo {
+            methods: self.counted_methods().collect(),
+            path: self.path.as_ref().map(Template::as_str),
+            hosts: self.hosts.keys().map(shown_host).collect(),
+            plans: self.plans.iter().map(|(_, name)| &**name).collect(),
+            others: !self.headers.is_empty() || !self.clients.is_empty(),
+            exceptions: !self.not.is_empty(),
+        }
     }
 
     fn plan_fits(&self, tier: usize) -> bool {

@@ -1,6 +1,7 @@
 //! The policy: what the operator wrote ([`PolicySource`]), compiled once into a [`Policy`] that requests are matched against.
 
 mod action;
+mod applies;
 mod changes;
 mod check;
 mod compile;
@@ -25,6 +26,7 @@ mod trust;
 mod unmet;
 
 pub use action::{Action, OnMissing, OnStoreError};
+pub use applies::AppliesTo;
 pub use changes::{
     Changes, CounterChange, Fate, FieldChange, Fresh, OrderChange, RuleChange, RuleChangeKind,
 };
@@ -102,6 +104,12 @@ impl Policy {
     #[must_use]
     pub const fn awaits_responses(&self) -> bool {
         self.awaits_responses
+    }
+
+    /// How often one address may ask the status endpoint.
+    #[must_use]
+    pub fn status_limit(&self) -> Option<&Limit> {
+        self.rules.last()?.limits().next()?
     }
 
     /// The rule of this index; the one after the last of [`rules`](Self::rules) guards the status endpoint.

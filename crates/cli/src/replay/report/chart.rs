@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::axis;
 use super::balance::Balance;
-use super::page::Page;
 use super::series::Series;
 use super::timeline::Timeline;
 use super::units::{count, full, span};
+use crate::page::Page;
 
 const LEFT: u64 = 560;
 const RIGHT: u64 = 120;

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 
 use super::chart::{BANDS, Frame, LINES};
-use super::page::Page;
 use super::policy::PolicyReport;
 use super::series::{COLOURS, Series, highest};
 use super::text::TOP_KEYS;
 use super::units::{count, full, span};
 use super::{About, Report};
+use crate::page::Page;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -5,7 +5,6 @@ mod balance;
 mod chart;
 mod frequent;
 mod html;
-mod page;
 mod policy;
 mod series;
 mod text;

@@ -1,26 +1,26 @@
-//! HTML in the making. What is not written in this program is escaped: a log is full of what strangers sent.
+//! HTML in the making. What is not written in this program is escaped: logs and policies are full of what others wrote.
 
 use std::fmt::{self, Display, Write as _};
 
 #[derive(Default)]
-pub(super) struct Page(String);
+pub(crate) struct Page(String);
 
 impl Page {
     /// Markup.
-    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
+    pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
     /// Text, within an element or a quoted attribute.
-    pub(super) fn text(&mut self, text: impl Display) -> &mut Self {
+    pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
         // Writing to a string does not fail.
         let _ = write!(Escaped(&mut self.0), "{text}");
         self
     }
 
     /// An element without attributes around a text.
-    pub(super) fn element(
+    pub(crate) fn element(
         &mut self,
         open: &'static str,
         text: impl Display,
@@ -29,7 +29,11 @@ impl Page {
         self.raw(open).text(text).raw(close)
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0.into_bytes()
     }
 }
