@@ -38,17 +38,19 @@ impl NoKeys {
     }
 }
 
-/// A verifier, and the file of its keys to look at again, where they are in one.
+/// A verifier, and what it was made of.
+#[derive(Clone)]
 pub(crate) struct Tokens {
     pub(crate) verifier: Arc<JwtVerifier>,
+    source: JwtSource,
     file: Option<KeysFile>,
 }
 
+/// A file of keys, and what it said.
+#[derive(Clone, PartialEq, Eq)]
 struct KeysFile {
     path: PathBuf,
-    algorithms: Vec<JwtAlgorithm>,
-    /// What it said when it was last read.
-    seen: Result<Vec<u8>, io::ErrorKind>,
+    text: Arc<[u8]>,
 }
 
 impl Tokens {
@@ -57,54 +59,51 @@ impl Tokens {
     /// # Errors
     /// [`ConfigErrors`]: which field names keys that cannot be used.
     pub(crate) fn open(config: &Config) -> Result<Option<Self>, ConfigErrors> {
-        let opened = config.jwt.as_ref().map(|source| Self::from(source, config.source.name())).transpose();
-        opened.map_err(|error| config.unusable(error.field(), error))
+        Self::open_after(config, None)
     }
 
-    fn from(source: &JwtSource, policy_file: &str) -> Result<Self, NoKeys> {
+    /// The same. Where nothing has changed since `before`, its verifier goes on, and remembers what it has verified.
+    pub(crate) fn open_after(config: &Config, before: Option<&Self>) -> Result<Option<Self>, ConfigErrors> {
+        let from = |source| Self::from(source, config.source.name(), before);
+        config.jwt.as_ref().map(from).transpose().map_err(|error| config.unusable(error.field(), error))
+    }
+
+    fn from(source: &JwtSource, policy_file: &str, before: Option<&Self>) -> Result<Self, NoKeys> {
+        let file = match &source.keys {
+            JwtKeySource::File(path) => {
+                let path = Path::new(policy_file).parent().unwrap_or(Path::new("")).join(path);
+                match read_file(&path, MAX_KEYS_BYTES) {
+                    Ok(text) => Some(KeysFile { path, text: text.into() }),
+                    Err(source) => return Err(NoKeys::File { path, source }),
+                }
+            }
+            _ => None,
+        };
+        if let Some(before) = before.filter(|before| before.source == *source && before.file == file) {
+            return Ok(before.clone());
+        }
         let names = source.algorithms.iter();
         let algorithms: Vec<_> = names.filter_map(|name| JwtAlgorithm::from_name(name)).collect();
-        let (keys, file) = match &source.keys {
-            JwtKeySource::Environment(variable) => (secret(variable)?, None),
-            JwtKeySource::File(path) => {
-                let folder = Path::new(policy_file).parent().unwrap_or(Path::new(""));
-                let path = folder.join(path);
-                let text = match read_file(&path, MAX_KEYS_BYTES) {
-                    Ok(text) => text,
-                    Err(source) => return Err(NoKeys::File { path, source }),
-                };
-                let keys = JwtKeys::from_jwks(&text, &algorithms);
-                let keys = keys.map_err(|source| NoKeys::Set { path: path.clone(), source })?;
-                (keys, Some(KeysFile { path, algorithms, seen: Ok(text) }))
-            }
+        let keys = match (&source.keys, &file) {
+            (JwtKeySource::Environment(variable), _) => secret(variable)?,
+            (_, Some(KeysFile { path, text })) => JwtKeys::from_jwks(text, &algorithms)
+                .map_err(|source| NoKeys::Set { path: path.clone(), source })?,
             _ => return Err(NoKeys::NoSecret(String::new())),
         };
         let verifier = Arc::new(JwtVerifier::new(settings(source)?, keys));
-        Ok(Self { verifier, file })
+        Ok(Self { verifier, source: source.clone(), file })
     }
 
-    /// Puts the keys of the file in force if it has changed. A file that is wrong changes nothing, and is told about once.
-    pub(crate) fn look(&mut self) {
-        let Some(file) = &mut self.file else { return };
-        let now = read_file(&file.path, MAX_KEYS_BYTES).map_err(|error| error.kind());
-        if now == file.seen {
-            return;
-        }
-        let keys = match &now {
-            Ok(text) => JwtKeys::from_jwks(text, &file.algorithms).map_err(|error| error.to_string()),
-            Err(kind) => Err(kind.to_string()),
-        };
-        match keys {
-            Ok(keys) => {
-                tracing::info!(file = %file.path.display(), keys = keys.len(), "the keys of tokens are in force");
-                self.verifier.replace_keys(keys);
-            }
-            Err(error) => tracing::error!(
-                file = %file.path.display(),
-                "the keys of tokens are wrong, and those before stay in force: {error}"
-            ),
-        }
-        file.seen = now;
+    /// What the file of keys said; nothing where there is none.
+    pub(crate) fn keys_text(&self) -> &[u8] {
+        self.file.as_ref().map_or(&[], |file| &file.text)
+    }
+
+    /// Whether the file of keys still says what it said.
+    pub(crate) fn is_current(&self) -> bool {
+        let said =
+            |file: &KeysFile| read_file(&file.path, MAX_KEYS_BYTES).is_ok_and(|now| *now == *file.text);
+        self.file.as_ref().is_none_or(said)
     }
 }
 
@@ -135,6 +134,7 @@ fn settings(source: &JwtSource) -> Result<JwtSettings, NoKeys> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Arc;
 
     use super::Tokens;
 
@@ -146,31 +146,31 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_is_read_again_and_one_that_is_wrong_is_not_taken() {
+    fn a_verifier_goes_on_until_its_keys_or_settings_change() {
         let folder = tempfile::tempdir().unwrap();
         let (policy, keys) = (folder.path().join("cupo.yaml"), folder.path().join("jwks.json"));
-        let text =
-            "jwt: { keys_file: jwks.json, algorithms: EdDSA }\nrules: [{ name: a, key: ip, limit: 1/s }]";
+        let parsed = |issuer: &str| {
+            let text = format!(
+                "jwt: {{ keys_file: jwks.json, algorithms: EdDSA, issuer: {issuer} }}\nrules: [{{ name: a, key: ip, limit: 1/s }}]"
+            );
+            cupo_config::parse(policy.to_str().unwrap(), &text).unwrap()
+        };
         fs::write(&keys, key_set('A')).unwrap();
-        let config = cupo_config::parse(policy.to_str().unwrap(), text).unwrap();
-        let mut tokens = Tokens::open(&config).unwrap().unwrap();
-        let before = tokens.verifier.keys();
-        tokens.look();
-        assert_eq!(tokens.verifier.keys(), before, "nothing has changed");
+        let config = parsed("a");
+        let first = Tokens::open(&config).unwrap().unwrap();
+        let next = |issuer: &str| Tokens::open_after(&parsed(issuer), Some(&first)).unwrap().unwrap();
+        assert!(first.is_current() && Arc::ptr_eq(&first.verifier, &next("a").verifier));
+        assert!(!Arc::ptr_eq(&first.verifier, &next("b").verifier));
+
         fs::write(&keys, key_set('B')).unwrap();
-        tokens.look();
-        let after = tokens.verifier.keys();
-        assert_ne!(after, before);
+        assert!(!first.is_current());
+        assert!(!Arc::ptr_eq(&first.verifier, &next("a").verifier));
         for wrong in ["", "{}", r#"{"keys":[]}"#] {
             fs::write(&keys, wrong).unwrap();
-            tokens.look();
-            assert_eq!(tokens.verifier.keys(), after, "{wrong}");
+            assert!(Tokens::open_after(&config, Some(&first)).is_err(), "{wrong}");
         }
         fs::remove_file(&keys).unwrap();
-        tokens.look();
-        assert_eq!(tokens.verifier.keys(), after, "no file changes nothing");
-        fs::write(&keys, key_set('A')).unwrap();
-        tokens.look();
-        assert_ne!(tokens.verifier.keys(), after);
+        assert!(Tokens::open_after(&config, Some(&first)).is_err());
+        assert!(!first.is_current());
     }
 }

@@ -13,7 +13,7 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 
 /// The longest file of certificates that is read, in bytes: 1 MiB.
-const MAX_PEM_BYTES: usize = 1 << 20;
+pub(crate) const MAX_PEM_BYTES: usize = 1 << 20;
 
 /// Why there is no store.
 #[derive(Debug, Error)]

@@ -27,6 +27,8 @@ pub struct CallersFile {
     pub fingerprint: u64,
     /// How many callers it is about.
     pub callers: usize,
+    /// The length of its text, in bytes.
+    pub bytes: usize,
 }
 
 impl CallersFile {
@@ -43,6 +45,11 @@ fn fingerprint(source: &Source) -> u64 {
     hasher.finish()
 }
 
+/// Where the file is that `said` names, beside the policy file `policy`.
+pub(crate) fn path(policy: &str, said: &str) -> PathBuf {
+    Path::new(policy).parent().unwrap_or(Path::new("")).join(said)
+}
+
 /// A file of callers on its way into a policy.
 pub(crate) struct Callers {
     pub(crate) path: PathBuf,
@@ -57,7 +64,7 @@ pub(crate) struct Callers {
 impl Callers {
     /// Reads the file that `said` names, beside the policy file `policy`; as an error why it cannot be opened.
     pub(crate) fn load(policy: &str, said: &str) -> Result<Self, (PathBuf, io::Error)> {
-        let path = Path::new(policy).parent().unwrap_or(Path::new("")).join(said);
+        let path = path(policy, said);
         let faults = Faults::default();
         match file::read(&path, MAX_CALLERS_BYTES) {
             Ok(source) => {
@@ -77,8 +84,12 @@ impl Callers {
     }
 
     pub(crate) fn file(&self) -> CallersFile {
-        let (path, callers) = (self.path.clone(), self.indices.len());
-        CallersFile { path, fingerprint: fingerprint(&self.source), callers }
+        CallersFile {
+            path: self.path.clone(),
+            fingerprint: fingerprint(&self.source),
+            callers: self.indices.len(),
+            bytes: self.source.text().len(),
+        }
     }
 
     pub(crate) fn into_faults(self) -> (Source, Vec<Fault>) {

@@ -1,6 +1,7 @@
 //! Errors as users see them.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::vec;
 
@@ -87,11 +88,14 @@ impl std::error::Error for ConfigError {}
 
 /// Everything that is wrong with a policy file, and then with its file of callers, in the order of the file; never empty. `Display` shows the first 50.
 #[derive(Debug)]
-pub struct ConfigErrors(Vec<ConfigError>);
+pub struct ConfigErrors {
+    errors: Vec<ConfigError>,
+    files: Vec<PathBuf>,
+}
 
 impl ConfigErrors {
     pub(crate) fn new(source: &Source, faults: Vec<Fault>) -> Self {
-        let mut errors = Self(Vec::new());
+        let mut errors = Self { errors: Vec::new(), files: vec![source.name().into()] };
         errors.add(source, faults);
         errors
     }
@@ -105,7 +109,7 @@ impl ConfigErrors {
             path: printable(&masked_logins(&path)).into(),
             problem,
         };
-        self.0.extend(faults.into_iter().map(error));
+        self.errors.extend(faults.into_iter().map(error));
     }
 
     pub(crate) fn one(source: &Source, mark: Mark, problem: Problem) -> Self {
@@ -113,24 +117,34 @@ impl ConfigErrors {
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.errors.is_empty()
+    }
+
+    /// The same errors of a policy that stands on these files.
+    pub(crate) fn standing_on(self, files: Vec<PathBuf>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// The files to look at again: the policy's own, and those that it names as far as it could be read.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
     }
 
     /// The errors.
     pub fn iter(&self) -> slice::Iter<'_, ConfigError> {
-        self.0.iter()
+        self.errors.iter()
     }
 }
 
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, error) in self.0.iter().take(MAX_ERRORS).enumerate() {
+        for (i, error) in self.errors.iter().take(MAX_ERRORS).enumerate() {
             if i > 0 {
                 f.write_str("\n\n")?;
             }
             write!(f, "{error}")?;
         }
-        match self.0.len().saturating_sub(MAX_ERRORS) {
+        match self.errors.len().saturating_sub(MAX_ERRORS) {
             0 => Ok(()),
             more => write!(f, "\n\nand {more} more"),
         }
@@ -153,7 +167,7 @@ impl IntoIterator for ConfigErrors {
     type IntoIter = vec::IntoIter<ConfigError>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.errors.into_iter()
     }
 }
 

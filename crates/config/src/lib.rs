@@ -31,6 +31,7 @@ mod reader;
 mod responses_source;
 mod schema;
 mod source;
+mod standing_on;
 mod store_source;
 mod tree;
 
@@ -52,7 +53,7 @@ pub use source::{
 pub use store_source::{MemoryBound, PasswordSource, RedisSource, StoreSource};
 
 use std::mem;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cupo_core::Policy;
@@ -87,14 +88,6 @@ pub fn load_without_callers(path: impl AsRef<Path>) -> Result<Config, ConfigErro
 }
 
 impl Config {
-    /// The same policy with its file of callers, its other files and the environment as they are now. Blocks on file I/O.
-    ///
-    /// # Errors
-    /// [`ConfigErrors`]: everything that is wrong with them now.
-    pub fn reload(&self) -> Result<Self, ConfigErrors> {
-        parse_source(self.source.clone(), self.callers.is_some())
-    }
-
     /// The error that what the field at `path` names (such as `store.redis.url`) cannot be used, and `why`.
     #[must_use]
     pub fn unusable(&self, path: &str, why: impl std::fmt::Display) -> ConfigErrors {
@@ -107,7 +100,8 @@ impl Config {
             None => (Mark::START, path.to_owned()),
         };
         let problem = Problem::Unusable(why.to_string().into());
-        ConfigErrors::new(&self.source, vec![fault::Fault { mark, path, problem }])
+        let errors = ConfigErrors::new(&self.source, vec![fault::Fault { mark, path, problem }]);
+        errors.standing_on(self.files())
     }
 }
 
@@ -127,8 +121,13 @@ pub fn parse(file_name: &str, text: &str) -> Result<Config, ConfigErrors> {
 fn parse_source(source: Source, with_callers: bool) -> Result<Config, ConfigErrors> {
     let faults = Faults::default();
     let mut callers = None;
+    let mut files = vec![PathBuf::from(source.name())];
     let decoded = reader::read(source.text(), &faults).and_then(|root| {
         let mut draft = decode::draft(&root, &faults)?;
+        let said = draft.callers.as_ref().map(|(said, _)| callers::path(source.name(), said));
+        files = standing_on::named(source.name(), said, draft.jwt.as_ref());
+        let of_the_start = standing_on::of_the_start(source.name(), &draft.store, draft.admin.as_ref());
+        files.extend(of_the_start.into_iter().map(|(_, path)| path));
         if let Some((said, mark)) = draft.callers.as_ref().filter(|_| with_callers) {
             match Callers::load(source.name(), said) {
                 Ok(loaded) => callers = Some(loaded),
@@ -156,7 +155,7 @@ fn parse_source(source: Source, with_callers: bool) -> Result<Config, ConfigErro
         Some((gateway, store, admin, jwt, responses, policy, callers)) if errors.is_empty() => {
             Ok(Config { gateway, store, admin, jwt, responses, policy, callers, source })
         }
-        _ => Err(errors),
+        _ => Err(errors.standing_on(files)),
     }
 }
 

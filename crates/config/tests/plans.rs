@@ -92,30 +92,44 @@ fn a_burst_is_more_of_the_same_window() {
 }
 
 #[test]
-fn a_file_of_callers_is_read_anew_and_the_policy_is_not() {
+fn a_policy_knows_whether_its_files_say_what_they_said() {
     let folder = folder("callers: [{ user: alice, times: 10 }]");
     let config = loaded(folder.path()).unwrap();
     let file = config.callers.clone().unwrap();
-    assert!(file.is_current());
+    assert!(file.is_current() && config.is_current());
 
-    fs::write(folder.path().join("cupo.yaml"), "rules: []").unwrap();
     fs::write(
         folder.path().join("callers.yaml"),
         "callers: [{ user: alice, times: 11 }, { ip: ::1, times: 2 }]",
     )
     .unwrap();
-    assert!(!file.is_current());
-    let next = config.reload().unwrap_or_else(|errors| panic!("{errors}"));
+    assert!(!file.is_current() && !config.is_current());
+    let next = loaded(folder.path()).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!((next.policy.rules().len(), next.policy.callers()), (3, 2));
     assert_ne!(next.callers.as_ref().unwrap().fingerprint, file.fingerprint);
 
     fs::write(folder.path().join("callers.yaml"), "callers: [{ user: alice, plan: gold }]").unwrap();
-    let errors = next.reload().unwrap_err().to_string();
+    let errors = loaded(folder.path()).unwrap_err().to_string();
     assert!(errors.contains("no plan `gold`") && errors.contains("callers.yaml:1:32"), "{errors}");
 
     fs::remove_file(folder.path().join("callers.yaml")).unwrap();
     assert!(!file.is_current());
-    assert!(next.reload().unwrap_err().to_string().contains("cannot read the file of callers"));
+    let errors = loaded(folder.path()).unwrap_err();
+    assert!(errors.to_string().contains("cannot read the file of callers"), "{errors}");
+    let policy = folder.path().join("cupo.yaml");
+    let files = [policy.as_path(), &folder.path().join("callers.yaml")];
+    assert!(errors.files().eq(files), "it is looked for though it is not there: {errors:?}");
+
+    fs::write(
+        folder.path().join("callers.yaml"),
+        "callers: [{ user: alice, times: 11 }, { ip: ::1, times: 2 }]",
+    )
+    .unwrap();
+    assert!(next.is_current());
+    fs::write(&policy, format!("{POLICY}# More\n")).unwrap();
+    assert!(!next.is_current());
+    fs::write(&policy, "rules: [").unwrap();
+    assert!(loaded(folder.path()).unwrap_err().files().eq([policy.as_path()]));
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub use self::forward::{
     UpstreamTimeouts,
 };
 pub use self::gateway::start_gateway;
-pub use self::health::{StoreReport, StoreReporter};
+pub use self::health::{PolicyReport, PolicyReporter, StoreReport, StoreReporter};
 pub use self::listener::Listeners;
 pub use self::peer::PeerInfo;
 pub use self::proxy_header::{ProxyProtocol, ReadProxyHeader};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cupo_http::Peer;
 
 use crate::access_log::AccessLog;
-use crate::health::StoreReporter;
+use crate::health::{PolicyReporter, StoreReporter};
 use crate::proxy_header::ProxyProtocol;
 
 /// Says whether a peer may begin its connections with a PROXY header, and so say who its clients are.
@@ -34,6 +34,8 @@ pub struct ServerSettings {
     pub health_path: Option<Cow<'static, str>>,
     /// Whom the health endpoint asks how the store does; nobody by default.
     pub store_reporter: Option<StoreReporter>,
+    /// Whom the health endpoint asks which policy is in force; nobody by default.
+    pub policy_reporter: Option<PolicyReporter>,
     /// How long the health endpoint says 503 before listening stops, so that load balancers look elsewhere; zero by
     /// default.
     pub drain_notice: Duration,
@@ -68,6 +70,7 @@ impl Default for ServerSettings {
             max_concurrent_streams: 256,
             health_path: Some(Cow::Borrowed("/.cupo/health")),
             store_reporter: None,
+            policy_reporter: None,
             drain_notice: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
             access_log: None,

@@ -2,8 +2,8 @@
 
 pub(crate) mod admin;
 mod alarm;
-mod callers;
 mod quick;
+mod reload;
 mod settings;
 mod signals;
 
@@ -12,11 +12,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use cupo_config::{GatewaySource, ListenSource, StoreSource, UpstreamSource};
-use cupo_core::{Clock, Engine, OnStoreError, Policy, SystemClock};
-use cupo_http::Presentation;
+use cupo_core::{Clock, Engine, Policy, SystemClock};
 use cupo_server::{
-    AUDIT_TARGET, AccessLog, Control, Demo, Listeners, PolicyText, Running, StoreReporter, Upstream,
-    start_gateway,
+    AUDIT_TARGET, AccessLog, Control, Demo, Listeners, PolicyReporter, PolicyText, Running, StoreReporter,
+    Upstream, start_gateway,
 };
 use cupo_store_memory::MemoryStore;
 use cupo_tower::{Answers, CupoLayer};
@@ -29,11 +28,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::ServeArgs;
 use crate::failure::Failure;
-use crate::jwt::Tokens;
-use crate::presentation;
 use crate::store::{self, AnyStore};
 use alarm::Alarm;
-use callers::Callers;
+use reload::{Candidate, Reloader, Started};
 pub(crate) use settings::status_path;
 use signals::Signals;
 
@@ -47,14 +44,6 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mode = plan.gateway.socket_mode.unwrap_or(settings::SOCKET_MODE);
 
     let mut server = settings::server(&plan.gateway);
-    let mut tokens = plan.tokens;
-    let mut answers = Answers::default().presentation(Arc::new(plan.presentation));
-    if let Some(path) = status_path(&plan.gateway) {
-        answers = answers.status_at(path);
-    }
-    if let Some(tokens) = &tokens {
-        answers = answers.identify_by(tokens.verifier.clone());
-    }
     let mut log_thread = None;
     if plan.gateway.access_log == Some(true) {
         let clock = SystemClock::new();
@@ -63,18 +52,30 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         log_thread = Some(thread);
     }
     let forward = settings::forward(&plan.gateway, upstream);
-    let local = local_memory(&plan.policy);
-    let mut callers = plan.callers;
     let alarm = Arc::new(Alarm::new());
     server.store_reporter = plan.store.redis().cloned().map(|store| {
         let alarm = Arc::clone(&alarm);
         StoreReporter::new(move || alarm.report(store.health().disconnected == 0))
     });
+    // Memory of this node's for rules that decide by themselves when the store cannot: the next policy may have some.
+    let local = plan.store.redis().map(|_| Arc::new(MemoryStore::new()));
     let mut engine = Engine::new(plan.policy, plan.store).with_observer(alarm);
     if let Some(local) = local.clone() {
         engine = engine.with_fallback(local);
     }
     let engine = Arc::new(engine);
+    let layer = CupoLayer::new(Arc::clone(&engine)).answers(plan.answers);
+    let reloader = Arc::new(match (plan.first, &args.config) {
+        (Some(first), Some(file)) => {
+            let started = Started::with(&first, overruled(args));
+            Reloader::of_file(layer.reload_handle(), file.clone(), first, started)
+        }
+        _ => Reloader::fixed(layer.reload_handle()),
+    });
+    if reloader.has_file() {
+        let reloader = Arc::clone(&reloader);
+        server.policy_reporter = Some(PolicyReporter::new(move || reloader.report()));
+    }
     let listeners = match listen {
         Some(ListenSource::Unix(path)) => Listeners::bind_unix(&path, mode, server.workers)?,
         Some(ListenSource::Tcp(address)) => Listeners::bind(&[address], server.workers)?,
@@ -82,10 +83,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     };
     let admin = plan.admin.map(admin::Said::bind).transpose()?;
     // Before anybody can know that we are here, and stop us.
-    let mut signals = Signals::catch(callers.is_some()).map_err(Failure::Runtime)?;
-    let running =
-        start_gateway(server, listeners, forward, CupoLayer::new(Arc::clone(&engine)).answers(answers))?;
-    let control = Arc::new(InForce { text: plan.text });
+    let mut signals = Signals::catch(reloader.has_file()).map_err(Failure::Runtime)?;
+    let running = start_gateway(server, listeners, forward, layer)?;
+    let control = Arc::new(Controlled { reloader: Arc::clone(&reloader) });
     let admin = admin.map(|admin| admin.start(Arc::clone(&engine), control)).transpose()?;
     let url = admin.as_ref().map(admin::Answering::url);
     // The access log has stdout to itself: it is for programs to read.
@@ -99,16 +99,19 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     }
 
     let mut looks = 0_u32;
-    signals.wait(settings::LOOK_EVERY, |asked| {
-        if let Some(callers) = &mut callers {
-            callers.look(&engine, asked);
-        }
+    signals.wait(|asked| {
+        let soon = if asked {
+            reloader.look_at_once();
+            false
+        } else {
+            reloader.look()
+        };
         looks = looks.wrapping_add(1);
-        tokens.iter_mut().for_each(Tokens::look);
         if looks.is_multiple_of(settings::SWEEP_EVERY) {
             let memory = engine.store().memory().into_iter().chain(local.as_deref());
             memory.for_each(|store| store.sweep(engine.clock().now()));
         }
+        if soon { settings::LOOK_AGAIN } else { settings::LOOK_EVERY }
     });
     admin.into_iter().for_each(admin::Answering::stop);
     running.stop();
@@ -121,17 +124,26 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The fields of the policy file that options overrule.
+fn overruled(args: &ServeArgs) -> Vec<&'static str> {
+    let said = [
+        ("listen", args.listen.is_some()),
+        ("upstream", args.upstream.is_some()),
+        ("store", args.store.is_some()),
+    ];
+    said.into_iter().filter(|(_, is_said)| *is_said).map(|(field, _)| field).collect()
+}
+
 /// What is to be served.
 struct Plan {
     gateway: GatewaySource,
     upstream: Option<String>,
     policy: Arc<Policy>,
-    presentation: Presentation,
+    answers: Answers,
     store: AnyStore,
-    callers: Option<Callers>,
-    tokens: Option<Tokens>,
     admin: Option<admin::Said>,
-    text: Option<PolicyText>,
+    /// The policy of a file.
+    first: Option<Candidate>,
 }
 
 impl Plan {
@@ -142,31 +154,20 @@ impl Plan {
             let policy = quick::policy(&args.quick)?;
             let source = args.store.as_deref().map_or_else(StoreSource::default, store::named);
             let store = AnyStore::open(&source, None)?;
-            return Ok(Self {
-                gateway: GatewaySource::default(),
-                upstream,
-                policy,
-                presentation: Presentation::default(),
-                store,
-                callers: None,
-                tokens: None,
-                admin: None,
-                text: None,
-            });
+            let (gateway, answers) = (GatewaySource::default(), Answers::default());
+            let answers = status_path(&gateway).map_or(answers.clone(), |path| answers.status_at(path));
+            return Ok(Self { gateway, upstream, policy, answers, store, admin: None, first: None });
         };
-        let config = cupo_config::load(file)?;
-        let tokens = Tokens::open(&config)?;
-        let admin = admin::Said::of(&config)?;
-        let presentation = presentation::of(&config.responses)?;
+        let mut first = Candidate::load(file, None)?;
+        let admin = first.admin.take();
+        let config = &first.config;
         let store = match &args.store {
             Some(name) => AnyStore::open(&store::named(name), None)?,
-            None => AnyStore::open(&config.store, None).map_err(|error| error.within(&config))?,
+            None => AnyStore::open(&config.store, None).map_err(|error| error.within(config))?,
         };
         let (gateway, policy) = (config.gateway.clone(), Arc::clone(&config.policy));
-        let source = &config.source;
-        let text = PolicyText { file: source.name().to_owned(), text: admin::redacted(source.text()) };
-        let callers = Callers::watch(config);
-        Ok(Self { gateway, upstream, policy, presentation, store, callers, tokens, admin, text: Some(text) })
+        let answers = first.answers.clone();
+        Ok(Self { gateway, upstream, policy, answers, store, admin, first: Some(first) })
     }
 
     /// Where requests go; the options overrule the file.
@@ -215,20 +216,16 @@ fn announce(
 }
 
 /// What the command does for administrators.
-struct InForce {
-    text: Option<PolicyText>,
+struct Controlled {
+    reloader: Arc<Reloader>,
 }
 
-impl Control for InForce {
+impl Control for Controlled {
     fn policy_text(&self) -> Option<PolicyText> {
-        self.text.clone()
+        let in_force = self.reloader.in_force();
+        let source = in_force.revision.source.as_ref()?;
+        Some(PolicyText { file: source.name().to_owned(), text: admin::redacted(source.text()) })
     }
-}
-
-/// Memory of this node's for rules that decide by themselves when the store cannot, if there are any.
-fn local_memory(policy: &Policy) -> Option<Arc<MemoryStore>> {
-    let local = policy.rules().iter().any(|rule| rule.on_store_error() == OnStoreError::Local);
-    local.then(|| Arc::new(MemoryStore::new()))
 }
 
 /// Logs of the server's go to stderr; what administrators change is told whatever the level.

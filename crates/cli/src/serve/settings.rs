@@ -63,6 +63,9 @@ pub(crate) fn status_path(source: &GatewaySource) -> Option<&str> {
 /// How often files that may change are looked at.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 
+/// How soon again where somebody is writing them.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
 /// Counters at rest are swept from memory at every so many looks.
 pub(super) const SWEEP_EVERY: u32 = 5;
 

@@ -30,18 +30,19 @@ impl Signals {
         Ok(Self { runtime, interrupt, terminate, hangup })
     }
 
-    /// Waits for a signal to end, and does `chore` every `period` meanwhile; it is told whether SIGHUP asked for it.
-    pub(super) fn wait(&mut self, period: Duration, mut chore: impl FnMut(bool)) {
+    /// Waits for a signal to end, and does `chore` meanwhile, which says in how long it is to be done again; it is told whether
+    /// SIGHUP asked for it.
+    pub(super) fn wait(&mut self, mut chore: impl FnMut(bool) -> Duration) {
         let Self { runtime, interrupt, terminate, hangup } = self;
         runtime.block_on(async {
-            let mut tick = tokio::time::interval(period);
+            let mut pause = Duration::ZERO;
             loop {
-                tokio::select! {
+                pause = tokio::select! {
                     _ = interrupt.recv() => break,
                     _ = terminate.recv() => break,
                     () = received(hangup.as_mut()) => chore(true),
-                    _ = tick.tick() => chore(false),
-                }
+                    () = tokio::time::sleep(pause) => chore(false),
+                };
             }
         });
     }
@@ -49,7 +50,7 @@ impl Signals {
     /// From now on a signal ends the process at once.
     pub(super) fn exit_on_the_next(mut self) {
         std::thread::spawn(move || {
-            self.wait(Duration::from_secs(3600), |_| {});
+            self.wait(|_| Duration::from_secs(3600));
             #[allow(clippy::exit, reason = "whoever signals twice does not want to wait")]
             std::process::exit(INTERRUPTED);
         });

@@ -28,6 +28,7 @@ mod process;
 mod proxies;
 mod proxy_protocol;
 mod readme;
+mod reload;
 mod repeated;
 mod replay;
 mod replay_errors;

@@ -16,6 +16,7 @@ mod exact;
 mod explain;
 mod load;
 mod plans;
+mod reload;
 mod replay;
 mod serve;
 

@@ -138,7 +138,7 @@ fn a_file_of_callers_that_changes_is_in_force_while_requests_go_on() {
 
         // What is wrong changes nothing, and is told.
         write_callers(policy, "  - { user: mallory, plan: gold }\n");
-        gateway.line(|line| line.contains("the file of callers is wrong"));
+        gateway.line(|line| line.contains(" is refused, "));
         gateway.line(|line| line.contains("there is no plan `gold`"));
         assert_eq!(status("mallory"), 403);
 

@@ -60,7 +60,8 @@ impl<S> Edge<S> {
         let path = request.uri().path();
         let is = |own: &str| own == path || normalise(own) == normalise(path);
         if settings.health_path.as_deref().is_some_and(is) {
-            return Some(health::respond(self.worker.draining(), settings.store_reporter.as_ref()));
+            let (store, policy) = (settings.store_reporter.as_ref(), settings.policy_reporter.as_ref());
+            return Some(health::respond(self.worker.draining(), store, policy));
         }
         if target_len(request.uri()) > settings.limits.target_bytes {
             return Some(TARGET_TOO_LONG.response());
