@@ -288,6 +288,15 @@ pub enum Problem {
     /// The key asks for a claim, and no token is ever verified.
     #[error("this counts by a claim, and nothing says how tokens are verified")]
     ClaimWithoutTokens,
+    /// Plans are said in a claim, and no token is ever verified.
+    #[error("this plan would be said in a claim, and nothing says how tokens are verified")]
+    PlanWithoutTokens,
+    /// Plans are said in the file of callers, and there is none.
+    #[error("this plan would be said in a file of callers, and there is none")]
+    PlanWithoutCallers,
+    /// Plans are said in a header, and nobody is believed.
+    #[error("this plan would be said by a trusted proxy, and there is none")]
+    PlanWithoutProxies,
     /// What the field names cannot be used, as whoever takes it found out.
     #[error("{0}")]
     Unusable(Box<str>),

@@ -20,6 +20,8 @@ rules:
   - { name: requests, key: api_key, limit: { plan: requests } }
   - { name: burst, key: api_key, limit: { plan: burst } }
   - { name: own, key: ip, limit: { rate: 100/minute, burst: 10 } }
+jwt: { keys_file: jwks.json, algorithms: [RS256] }
+trusted_proxies: [10.0.0.0/8]
 ";
 
 fn folder(callers: &str) -> TempDir {
@@ -151,7 +153,8 @@ fn faults_in_both_files_are_told_together() {
 
 #[test]
 fn plans_with_faults_are_the_only_thing_that_is_told() {
-    let text = POLICY.replace("callers: callers.yaml\n", "").replace("100/hour", "100/year");
+    let text = POLICY.replace("callers: callers.yaml\n", "").replace("[callers, ", "[");
+    let text = text.replace("100/hour", "100/year");
     let errors = cupo_config::parse("p.yaml", &text).unwrap_err();
     let told: Vec<&str> = errors.iter().map(cupo_config::ConfigError::path).collect();
     assert_eq!(told, ["plans.free.requests"], "{errors}");

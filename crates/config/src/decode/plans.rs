@@ -25,7 +25,10 @@ pub(super) fn plans(root: &Map<'_>) -> Option<PlansSource> {
         if texts.is_empty() {
             return value.fault(Problem::EmptyList);
         }
-        let from: Vec<Option<PlanFrom>> = texts.iter().map(|(value, text)| from(value, text)).collect();
+        let from = |(value, text): &(Value<'_>, &str)| {
+            from(value, text).inspect(|from| check_said(root, value, from))
+        };
+        let from: Vec<Option<PlanFrom>> = texts.iter().map(from).collect();
         from.into_iter().collect()
     });
     let default = map.need("default", "default: free").and_then(|value| value.text());
@@ -58,5 +61,19 @@ fn from(value: &Value<'_>, text: &str) -> Option<PlanFrom> {
         Some(PlanFrom::Header(name.to_ascii_lowercase()))
     } else {
         value.fault(Problem::PlanFrom(text.into()))
+    }
+}
+
+/// Tells where nobody can ever say it: everybody would be on the default plan, and nobody would know why.
+fn check_said(root: &Map<'_>, value: &Value<'_>, from: &PlanFrom) {
+    let is_said = |field: &str| root.get(field).is_some_and(|value| !value.is_empty_list());
+    let (field, problem) = match from {
+        PlanFrom::Claim(_) => ("jwt", Problem::PlanWithoutTokens),
+        PlanFrom::Callers => ("callers", Problem::PlanWithoutCallers),
+        PlanFrom::Header(_) => ("trusted_proxies", Problem::PlanWithoutProxies),
+        _ => return,
+    };
+    if !is_said(field) {
+        value.fault::<()>(problem);
     }
 }

@@ -284,6 +284,9 @@ const fn is_of_the_world(problem: &Problem) -> bool {
             | Problem::SecretAlgorithm
             | Problem::HeaderTwice(_)
             | Problem::OwnPathTwice(_)
+            | Problem::PlanWithoutTokens
+            | Problem::PlanWithoutCallers
+            | Problem::PlanWithoutProxies
     )
 }
 

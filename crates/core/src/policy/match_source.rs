@@ -2,6 +2,8 @@
 
 use ipnet::IpNet;
 
+use crate::path::Template;
+
 /// The requests that a rule applies to: all that pass every condition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MatchSource {
@@ -49,14 +51,30 @@ impl MatchSource {
         *self == Self::default()
     }
 
-    /// Whether whatever passes `self` passes `other` as well, as far as equal texts tell.
+    /// Whether whatever passes `self` passes `other` as well, as far as can be told without asking requests.
     pub(super) fn is_within(&self, other: &Self) -> bool {
-        (other.methods.is_empty() || other.methods == self.methods)
-            && (other.path.is_none() || other.path == self.path)
-            && (other.hosts.is_empty() || other.hosts == self.hosts)
+        within(&self.methods, &other.methods, |own, other| own == other || (other == "GET" && own == "HEAD"))
+            && other
+                .path
+                .as_ref()
+                .is_none_or(|other| self.path.as_ref().is_some_and(|own| covers(other, own)))
+            && within(&self.hosts, &other.hosts, |own, other| {
+                own == other || other.strip_prefix('*').is_some_and(|end| own.ends_with(end))
+            })
             && other.headers.iter().all(|header| self.headers.contains(header))
-            && (other.clients.is_empty() || other.clients == self.clients)
-            && (other.plans.is_empty() || other.plans == self.plans)
+            && within(&self.clients, &other.clients, |own, other| other.contains(own))
+            && within(&self.plans, &other.plans, |own, other| own == other)
             && other.not.iter().all(|not| self.not.contains(not))
     }
+}
+
+/// Whether everything that is among `own` is among `other`; an empty list is everything.
+fn within<T>(own: &[T], other: &[T], is_in: impl Fn(&T, &T) -> bool) -> bool {
+    let is_in_other = |own: &T| other.iter().any(|other| is_in(own, other));
+    other.is_empty() || (!own.is_empty() && own.iter().all(is_in_other))
+}
+
+fn covers(path: &str, own: &str) -> bool {
+    let parsed = (Template::parse(path), Template::parse(own));
+    path == own || matches!(parsed, (Ok(path), Ok(own)) if path.covers(&own))
 }

@@ -39,6 +39,15 @@ fn at(path: &str) -> MatchSource {
     MatchSource { path: Some(path.to_owned()), ..MatchSource::default() }
 }
 
+fn by(methods: &[&str]) -> MatchSource {
+    MatchSource { methods: methods.iter().map(ToString::to_string).collect(), ..MatchSource::default() }
+}
+
+fn client(networks: &[&str]) -> MatchSource {
+    let clients = networks.iter().map(|network| network.parse().unwrap()).collect();
+    MatchSource { clients, ..MatchSource::default() }
+}
+
 fn but(matches: MatchSource, not: impl Into<Vec<MatchSource>>) -> MatchSource {
     MatchSource { not: not.into(), ..matches }
 }
@@ -277,8 +286,28 @@ fn bad_conditions_say_where_and_why() {
         (on(&["*"]), Problem::Host("*".into())),
         (but(at("/a"), [MatchSource::default()]), Problem::NotEverything),
         (but(at("/a"), [at("/a")]), Problem::NeverMatches),
+        (but(at("/a/b"), [at("/a/**")]), Problem::NeverMatches),
+        (but(at("/a/{x}/c"), [at("/{a}/{b}/**")]), Problem::NeverMatches),
+        (but(on(&["x.example.org"]), [on(&["*.example.org"])]), Problem::NeverMatches),
+        (but(client(&["10.1.0.0/16", "10.2.0.0/16"]), [client(&["10.0.0.0/8"])]), Problem::NeverMatches),
+        (but(by(&["HEAD", "POST"]), [by(&["POST", "GET"])]), Problem::NeverMatches),
     ] {
         assert_eq!(errors(matches)[0].problem, problem);
+    }
+    for matches in [
+        but(at("/a/**"), [at("/a/b")]),
+        but(at("/a/{x}"), [at("/a/b")]),
+        but(at("/a"), [at("/a/{x}")]),
+        but(MatchSource::default(), [at("/a/**")]),
+        but(on(&["x.example.org", "example.org"]), [on(&["*.example.org"])]),
+        but(client(&["10.0.0.0/8"]), [client(&["10.1.0.0/16"])]),
+        but(by(&["GET", "POST"]), [by(&["GET"])]),
+        but(by(&["GET"]), [by(&["HEAD"])]),
+        but(at("/a/b"), [MatchSource { methods: vec!["GET".to_owned()], ..at("/a/**") }]),
+    ] {
+        let rules = vec![met("r", matches.clone())];
+        let compiled = Policy::compile(PolicySource { rules, ..PolicySource::default() });
+        assert!(compiled.is_ok(), "{matches:?}: {compiled:?}");
     }
     let stops = RuleSource { stop: true, ..met("a", MatchSource::default()) };
     let rules = vec![stops.clone(), met("b", MatchSource::default())];
