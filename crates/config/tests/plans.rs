@@ -119,7 +119,7 @@ fn a_policy_knows_whether_its_files_say_what_they_said() {
     let errors = loaded(folder.path()).unwrap_err();
     assert!(errors.to_string().contains("cannot read the file of callers"), "{errors}");
     let policy = folder.path().join("cupo.yaml");
-    let files = [policy.as_path(), &folder.path().join("callers.yaml")];
+    let files = [policy.as_path(), &folder.path().join("callers.yaml"), &folder.path().join("jwks.json")];
     assert!(errors.files().eq(files), "it is looked for though it is not there: {errors:?}");
 
     fs::write(
