@@ -1,8 +1,9 @@
 //! Taking over what was counted under the limits of earlier policies, key by key, when a key is first touched.
 
 use core::hash::BuildHasher as _;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::hash::RandomState;
+use std::sync::OnceLock;
 
 use crate::check::CheckItem;
 use crate::key::Key;
@@ -11,8 +12,9 @@ use crate::policy::{Former, Policy, Successor};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
-/// Places for keys that are done: 2 MiB, while there is anything to take over.
-const PLACES: usize = 1 << 18;
+/// Pages of places for keys that are done, and places on each: a million places in all, 4 MiB once that many keys were seen.
+const PAGES: usize = 2_048;
+const PLACES: usize = 512;
 
 /// What a policy takes over from those before it.
 #[derive(Debug)]
@@ -27,9 +29,8 @@ pub(crate) struct Carrying {
 }
 
 /// Keys that are done. A key that another one has pushed out is asked for once more, which changes nothing.
-#[derive(Debug)]
 struct Done {
-    places: Box<[AtomicU64]>,
+    pages: Box<[OnceLock<Box<[AtomicU32]>>]>,
     /// Random, so that nobody can choose keys that push each other out, or pass for one that is done.
     seed: RandomState,
 }
@@ -47,8 +48,8 @@ impl Carrying {
         let (rules, former) = policy.succeed(former);
         let sources = || rules.iter().flat_map(|(_, all)| all).flat_map(|one| &one.sources);
         let until = sources().map(|source| source.until).max().unwrap_or(Timestamp::EPOCH);
-        let places = if rules.is_empty() { 0 } else { PLACES };
-        (!former.is_empty()).then(|| Self { former, rules, until, done: Done::new(places) })
+        let pages = if rules.is_empty() { 0 } else { PAGES };
+        (!former.is_empty()).then(|| Self { former, rules, until, done: Done::new(pages) })
     }
 
     /// Whether there may be anything to take over at `now`.
@@ -135,16 +136,26 @@ impl Carrying {
     }
 }
 
+impl core::fmt::Debug for Done {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Done").field("pages", &self.pages.len()).finish_non_exhaustive()
+    }
+}
+
 impl Done {
-    fn new(places: usize) -> Self {
-        Self { places: (0..places).map(|_| AtomicU64::new(0)).collect(), seed: RandomState::new() }
+    fn new(pages: usize) -> Self {
+        Self { pages: (0..pages).map(|_| OnceLock::new()).collect(), seed: RandomState::new() }
     }
 
     /// The place of a key, and what is there once it is done.
-    fn place(&self, key: &Key) -> Option<(&AtomicU64, u64)> {
-        let print = self.seed.hash_one(key);
-        let place = usize::try_from(print).ok()?.checked_rem(self.places.len())?;
+    fn place(&self, key: &Key) -> Option<(&AtomicU32, u32)> {
+        let hash = self.seed.hash_one(key);
+        // Half of the hash says where, the other half what.
+        let print = u32::try_from(hash >> 32).ok()?;
+        let place = usize::try_from(hash & u64::from(u32::MAX)).ok()?;
+        let page = self.pages.get(place.checked_div(PLACES)?.checked_rem(self.pages.len())?)?;
+        let page = page.get_or_init(|| (0..PLACES).map(|_| AtomicU32::new(0)).collect());
         // 0 is in every place.
-        Some((self.places.get(place)?, print.max(1)))
+        Some((page.get(place.checked_rem(PLACES)?)?, print.max(1)))
     }
 }

@@ -16,6 +16,7 @@ mod concurrency;
 mod decisions;
 mod preview;
 mod reference;
+mod reloads;
 mod settle;
 
 use core::future::Future;
@@ -41,6 +42,7 @@ pub use concurrency::{
 pub use decisions::{random_histories_follow_the_model, the_frozen_traces_are_followed, the_laws_hold};
 pub use preview::a_preview_is_what_a_check_answers;
 pub use reference::ReferenceStore;
+pub use reloads::reloads_keep_what_was_consumed;
 pub use settle::charges_are_settled;
 
 /// How to make the stores that are tried. Every closure that makes one serves where its futures need no runtime.
@@ -77,7 +79,7 @@ pub type Part<S> = fn(&S);
 
 /// Every part of the suite by its name.
 #[must_use]
-pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 18] {
+pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 19] {
     [
         ("the_frozen_traces_are_followed", the_frozen_traces_are_followed),
         ("random_histories_follow_the_model", random_histories_follow_the_model),
@@ -94,6 +96,7 @@ pub fn parts<S: Setup>() -> [(&'static str, Part<S>); 18] {
         ("what_is_counted_is_carried_to_another_limit", what_is_counted_is_carried_to_another_limit),
         ("concurrent_carries_count_each_unit_once", concurrent_carries_count_each_unit_once),
         ("charges_are_settled", charges_are_settled),
+        ("reloads_keep_what_was_consumed", reloads_keep_what_was_consumed),
         ("concurrent_admissions_on_one_key", concurrent_admissions_on_one_key),
         ("concurrent_admissions_on_overlapping_keys", concurrent_admissions_on_overlapping_keys),
         ("concurrent_admissions_over_time", concurrent_admissions_over_time),
@@ -122,6 +125,7 @@ macro_rules! conformance {
             charges_are_settled
             what_is_counted_is_carried_to_another_limit
             concurrent_carries_count_each_unit_once
+            reloads_keep_what_was_consumed
             concurrent_admissions_on_one_key
             concurrent_admissions_on_overlapping_keys
             concurrent_admissions_over_time
