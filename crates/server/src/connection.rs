@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 
 use crate::activity::Activity;
 use crate::diagnostics;
-use crate::edge::{BoxError, Edge};
+use crate::edge::{BoxError, Edge, RequestBody};
 use crate::peer::PeerInfo;
 use crate::proxy_header::{self, ProxyProtocol, ReadProxyHeader};
 use crate::settings::ServerSettings;
@@ -78,7 +78,7 @@ pub(crate) async fn serve<S, B>(
     worker: Worker,
     protocols: Protocols,
 ) where
-    S: tower_service::Service<Request<Incoming>, Response = Response<B>> + Clone + 'static,
+    S: tower_service::Service<Request<RequestBody>, Response = Response<B>> + Clone + 'static,
     S::Error: Into<BoxError>,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<BoxError>,

@@ -12,9 +12,9 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use serde::Serialize;
 
+use crate::edge::RequestBody;
 use crate::error::Error;
 use crate::listener::Listeners;
 use crate::runtime::{Running, serve};
@@ -62,7 +62,7 @@ struct Document<'a> {
     served: u64,
 }
 
-impl tower_service::Service<Request<Incoming>> for Answer {
+impl tower_service::Service<Request<RequestBody>> for Answer {
     type Response = Response<Full<Bytes>>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
@@ -71,7 +71,7 @@ impl tower_service::Service<Request<Incoming>> for Answer {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let served = self.served.fetch_add(1, Ordering::Relaxed) + 1;
         let document = Document { method: request.method().as_str(), path: request.uri().path(), served };
         // Two strings and a number always serialise.

@@ -10,12 +10,12 @@ use cupo_http::{Peer, is_trusted, strip_unvouched};
 use cupo_tower::{CupoLayer, CupoService, RequestOutcome, StatusAnswer};
 use http::request::Parts;
 use http::{Extensions, Request, Response};
-use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::access_log::LimiterNote;
 use crate::diagnostics::inspect;
+use crate::edge::RequestBody;
 use crate::error::Error;
 use crate::forward::{ForwardSettings, Forwarder};
 use crate::listener::Listeners;
@@ -82,21 +82,21 @@ impl<S, C, O> Clone for Gateway<S, C, O> {
     }
 }
 
-impl<S, C, O> Service<Request<Incoming>> for Gateway<S, C, O>
+impl<S, C, O> Service<Request<RequestBody>> for Gateway<S, C, O>
 where
     S: Store + 'static,
     C: Clock + 'static,
     O: Observer + 'static,
 {
-    type Response = <CupoService<Forwarder, S, C, O> as Service<Request<Incoming>>>::Response;
-    type Error = <CupoService<Forwarder, S, C, O> as Service<Request<Incoming>>>::Error;
-    type Future = Noting<<CupoService<Forwarder, S, C, O> as Service<Request<Incoming>>>::Future>;
+    type Response = <CupoService<Forwarder, S, C, O> as Service<Request<RequestBody>>>::Response;
+    type Error = <CupoService<Forwarder, S, C, O> as Service<Request<RequestBody>>>::Error;
+    type Future = Noting<<CupoService<Forwarder, S, C, O> as Service<Request<RequestBody>>>::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Service::<Request<Incoming>>::poll_ready(&mut self.limited, cx)
+        Service::<Request<RequestBody>>::poll_ready(&mut self.limited, cx)
     }
 
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         Noting { response: self.limited.call(request), noted: self.noted }
     }
 }

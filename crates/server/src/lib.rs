@@ -32,6 +32,7 @@ pub use self::admin::{
     start_admin,
 };
 pub use self::demo::Demo;
+pub use self::edge::RequestBody;
 pub use self::error::{BodyError, Error};
 pub use self::forward::{
     ForwardBody, ForwardFuture, ForwardSettings, Forwarder, Trust, Upstream, UpstreamProtocol,

@@ -10,11 +10,10 @@ use std::thread::{Builder, JoinHandle};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
 use tokio::runtime::{self, LocalOptions};
 use tokio::sync::watch;
 
-use crate::edge::BoxError;
+use crate::edge::{BoxError, RequestBody};
 use crate::error::Error;
 use crate::listener::Listeners;
 use crate::settings::ServerSettings;
@@ -34,7 +33,7 @@ use crate::worker::Worker;
 pub fn serve<M, S, B>(settings: ServerSettings, listeners: Listeners, make: M) -> Result<Running, Error>
 where
     M: Fn(&Worker) -> S + Send + Sync + 'static,
-    S: tower_service::Service<Request<Incoming>, Response = Response<B>> + Clone + 'static,
+    S: tower_service::Service<Request<RequestBody>, Response = Response<B>> + Clone + 'static,
     S::Error: Into<BoxError>,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<BoxError>,

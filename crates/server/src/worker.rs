@@ -9,13 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::connection::{self, Protocols};
-use crate::edge::BoxError;
+use crate::edge::{BoxError, RequestBody};
 use crate::listener::{self, Listener};
 use crate::peer::PeerInfo;
 use crate::settings::ServerSettings;
@@ -96,7 +95,7 @@ impl Worker {
         mut shutdown: watch::Receiver<bool>,
     ) -> io::Result<()>
     where
-        S: tower_service::Service<Request<Incoming>, Response = Response<B>> + Clone + 'static,
+        S: tower_service::Service<Request<RequestBody>, Response = Response<B>> + Clone + 'static,
         S::Error: Into<BoxError>,
         B: Body<Data = Bytes> + 'static,
         B::Error: Into<BoxError>,
@@ -139,7 +138,7 @@ impl Worker {
         protocols: Protocols,
         mut shutdown: watch::Receiver<bool>,
     ) where
-        S: tower_service::Service<Request<Incoming>, Response = Response<B>> + Clone + 'static,
+        S: tower_service::Service<Request<RequestBody>, Response = Response<B>> + Clone + 'static,
         S::Error: Into<BoxError>,
         B: Body<Data = Bytes> + 'static,
         B::Error: Into<BoxError>,

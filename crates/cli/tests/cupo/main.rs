@@ -28,6 +28,7 @@ mod process;
 mod proxies;
 mod proxy_protocol;
 mod readme;
+mod refused_uploads;
 mod reload;
 mod repeated;
 mod replay;

@@ -2,6 +2,7 @@
 //! connection's bookkeeping and the access log.
 
 mod body;
+mod request_body;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,10 +13,13 @@ use bytes::Bytes;
 use cupo_core::normalise;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 
 pub(crate) use self::body::EdgeBody;
+pub use self::request_body::RequestBody;
+use self::request_body::Unread;
 use crate::access_log::Entry;
 use crate::activity::{Activity, InFlight};
 use crate::health;
@@ -81,7 +85,7 @@ fn target_len(uri: &Uri) -> usize {
 
 impl<S, B> hyper::service::Service<Request<Incoming>> for Edge<S>
 where
-    S: tower_service::Service<Request<Incoming>, Response = Response<B>> + Clone,
+    S: tower_service::Service<Request<RequestBody>, Response = Response<B>> + Clone,
     S::Error: Into<BoxError>,
 {
     type Response = Response<EdgeBody<B>>;
@@ -94,13 +98,23 @@ where
         let log = log.map(|log| log.entry(self.peer, request.method(), request.uri()));
         // A connection whose first request came this late has not been told to finish; see `connection`.
         let close = self.worker.drain_since().is_some() && request.version() != Version::HTTP_2;
+        // On a connection of HTTP/1 the socket lingers instead.
+        let multiplexed = request.version() == Version::HTTP_2 && !request.body().is_end_stream();
+        let unread = multiplexed.then(Arc::<Unread>::default);
         let state = if let Some(response) = self.answer(&request) {
+            if let Some(unread) = &unread {
+                unread.leave(request.into_body());
+            }
             State::Answered { response: Some(response) }
         } else {
             request.extensions_mut().insert(self.peer);
+            let request = request.map(|body| match &unread {
+                Some(unread) => RequestBody::left_in(body, unread),
+                None => RequestBody::new(body),
+            });
             State::Ready { service: self.inner.clone(), request: Some(request) }
         };
-        EdgeFuture { state, close, guard: Some(guard), log }
+        EdgeFuture { state, close, guard: Some(guard), log, unread }
     }
 }
 
@@ -113,6 +127,8 @@ pin_project! {
         close: bool,
         guard: Option<InFlight>,
         log: Option<Box<Entry>>,
+        // Where the request's body is left if it is dropped before the response is there.
+        unread: Option<Arc<Unread>>,
     }
 }
 
@@ -120,14 +136,14 @@ pin_project! {
     #[project = StateProject]
     enum State<S, F> {
         Answered { response: Option<Response<Bytes>> },
-        Ready { service: S, request: Option<Request<Incoming>> },
+        Ready { service: S, request: Option<Request<RequestBody>> },
         Called { #[pin] future: F },
     }
 }
 
 impl<S, B> Future for EdgeFuture<S, S::Future>
 where
-    S: tower_service::Service<Request<Incoming>, Response = Response<B>>,
+    S: tower_service::Service<Request<RequestBody>, Response = Response<B>>,
     S::Error: Into<BoxError>,
 {
     type Output = Result<Response<EdgeBody<B>>, BoxError>;
@@ -154,6 +170,9 @@ where
         };
         if *this.close && response.status() != StatusCode::SWITCHING_PROTOCOLS {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(unread) = this.unread.take() {
+            unread.read_on();
         }
         if let Some(log) = this.log {
             log.response(&mut response);
