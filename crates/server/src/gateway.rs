@@ -17,17 +17,17 @@ use crate::access_log::LimiterNote;
 use crate::diagnostics::inspect;
 use crate::edge::RequestBody;
 use crate::error::Error;
-use crate::forward::{ForwardSettings, Forwarder};
+use crate::forward::{Forwarder, Forwarding};
 use crate::listener::Listeners;
 use crate::peer::PeerInfo;
 use crate::runtime::{Running, serve};
 use crate::settings::ServerSettings;
 
 /// Starts a gateway that forwards what `layer` admits. All workers share its engine; its
-/// [`reload_handle`](CupoLayer::reload_handle) swaps what it goes by while requests go on.
+/// [`reload_handle`](CupoLayer::reload_handle) swaps what it goes by while requests go on, and so does [`Forwarding`].
 ///
 /// Whom the policy trusts is also whose `Forwarded` and `X-Forwarded-*` fields, user header and client address header are
-/// passed on, and who may send PROXY headers: [`ForwardSettings::trusted`] and [`ServerSettings::may_relay`] are overruled.
+/// passed on, and who may send PROXY headers: [`trusted`](crate::ForwardSettings::trusted) and [`may_relay`](ServerSettings::may_relay) are overruled.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ use crate::settings::ServerSettings;
 pub fn start_gateway<S, C, O>(
     mut settings: ServerSettings,
     listeners: Listeners,
-    forward: ForwardSettings,
+    forward: Forwarding,
     layer: CupoLayer<S, C, O>,
 ) -> Result<Running, Error>
 where
@@ -49,7 +49,7 @@ where
     let layer = layer.peer_by(peer).inspect_by(inspect).prepare_by(vouch);
     // Each worker has a service of its own, so that counting who holds what is in force costs nothing.
     serve(settings, listeners, move |worker| Gateway {
-        limited: tower_layer::Layer::layer(&layer, Forwarder::new(forward.clone(), worker)),
+        limited: tower_layer::Layer::layer(&layer, Forwarder::following(&forward, worker)),
         noted,
     })
 }

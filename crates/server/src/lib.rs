@@ -35,7 +35,7 @@ pub use self::demo::Demo;
 pub use self::edge::RequestBody;
 pub use self::error::{BodyError, Error};
 pub use self::forward::{
-    ForwardBody, ForwardFuture, ForwardSettings, Forwarder, Trust, Upstream, UpstreamProtocol,
+    ForwardBody, ForwardFuture, ForwardSettings, Forwarder, Forwarding, Trust, Upstream, UpstreamProtocol,
     UpstreamTimeouts,
 };
 pub use self::gateway::start_gateway;

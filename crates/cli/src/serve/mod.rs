@@ -14,8 +14,8 @@ use std::sync::Arc;
 use cupo_config::{GatewaySource, ListenSource, StoreSource, UpstreamSource};
 use cupo_core::{Clock, Engine, Policy, SystemClock};
 use cupo_server::{
-    AUDIT_TARGET, AccessLog, Control, Demo, Listeners, PolicyReporter, PolicyText, Running, StoreReporter,
-    Upstream, start_gateway,
+    AUDIT_TARGET, AccessLog, Control, Demo, Forwarding, Listeners, PolicyReporter, PolicyText, Running,
+    StoreReporter, Upstream, start_gateway,
 };
 use cupo_store_memory::MemoryStore;
 use cupo_tower::{Answers, CupoLayer};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         server.access_log = Some(log);
         log_thread = Some(thread);
     }
-    let forward = settings::forward(&plan.gateway, upstream);
+    let forward = Forwarding::new(settings::forward(&plan.gateway, upstream.clone()));
     let alarm = Arc::new(Alarm::new());
     server.store_reporter = plan.store.redis().cloned().map(|store| {
         let alarm = Arc::clone(&alarm);
@@ -67,10 +67,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let layer = CupoLayer::new(Arc::clone(&engine)).answers(plan.answers);
     let reloader = Arc::new(match (plan.first, &args.config) {
         (Some(first), Some(file)) => {
-            let started = Started::with(&first, overruled(args));
-            Reloader::of_file(layer.reload_handle(), file.clone(), first, started)
+            let started = Started::with(&first, upstream, overruled(args));
+            Reloader::of_file(layer.reload_handle(), forward.clone(), file.clone(), first, started)
         }
-        _ => Reloader::fixed(layer.reload_handle()),
+        _ => Reloader::fixed(layer.reload_handle(), forward.clone()),
     });
     if reloader.has_file() {
         let reloader = Arc::clone(&reloader);

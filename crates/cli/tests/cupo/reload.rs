@@ -1,17 +1,19 @@
 //! A gateway whose files change while it runs.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use cupo_testkit::redis::until;
 use parking_lot::Mutex;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::client::{Response, get, request};
-use crate::process::{Gateway, PolicyFile};
+use crate::client::{Client, Response, get, request};
+use crate::process::{BOUND, Gateway, PolicyFile};
 use crate::upstream;
 
 fn limit(count: u64) -> String {
@@ -56,6 +58,7 @@ fn a_policy_file_that_changes_is_in_force_and_one_that_is_wrong_is_not() {
     let line = gateway.line(|line| line.contains("another policy is in force"));
     let id = first["revision"].as_str().unwrap();
     assert!(line.contains("by=file") && line.contains(&format!("before={id}")), "{line}");
+    assert!(line.contains("changes=changed all (limit)"), "{line}");
     let second = get(address, "/");
     assert_eq!((shown(&second), second.remaining()), (Some(7), 4), "three of seven are used");
     let after = health(&gateway);
@@ -178,6 +181,37 @@ fn keys_and_settings_of_tokens_swap() {
     policy.beside("jwks.json", &secret("B"));
     gateway.line(|line| line.contains("another policy is in force"));
     assert_eq!(ask(), 401);
+}
+
+#[test]
+fn the_upstream_swaps_and_what_is_under_way_ends_where_it_is() {
+    let (asked, began) = channel();
+    let (answer, may_answer) = channel::<()>();
+    let (asked, may_answer) = (Mutex::new(asked), Mutex::new(may_answer));
+    let slow = upstream::telling(move |head| {
+        if head.starts_with("GET /slow") {
+            asked.lock().send(()).unwrap();
+            may_answer.lock().recv_timeout(BOUND).unwrap();
+        }
+    });
+    let text = |upstream: SocketAddr| format!("upstream: http://{upstream}\n{}", limit(100));
+    let policy = PolicyFile::new(&text(slow));
+    let mut gateway = Gateway::start(&["-c", &policy.path()]);
+    let address = gateway.address;
+    let mut client = Client::new(address);
+    client.ask("GET", "/slow", &[]);
+    began.recv_timeout(BOUND).unwrap();
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&heads);
+    replace(&policy, &text(upstream::telling(move |head| seen.lock().push(head.to_owned()))));
+    gateway.line(|line| line.contains("another policy is in force"));
+    assert_eq!(get(address, "/next").status, 200);
+    assert!(heads.lock().iter().any(|head| head.starts_with("GET /next")));
+    answer.send(()).unwrap();
+    assert_eq!(client.read(true).unwrap().status, 200);
+    // The same connection goes on, to the new upstream.
+    assert_eq!(client.get("/again").status, 200);
+    assert!(heads.lock().iter().any(|head| head.starts_with("GET /again")));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod chunked;
 mod exchange;
 mod failure;
 mod forwarded;
+mod forwarding;
 mod headers;
 mod host;
 mod http2;
@@ -19,10 +20,12 @@ mod send;
 mod settings;
 mod upgrade;
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -36,6 +39,8 @@ use tokio::time::Instant;
 pub use self::body::ForwardBody;
 use self::exchange::Exchange;
 use self::failure::Failure;
+use self::forwarding::Following;
+pub use self::forwarding::Forwarding;
 use self::headers::te_trailers;
 use self::http2::Multiplexed;
 use self::pool::Pool;
@@ -50,7 +55,16 @@ use crate::worker::Worker;
 ///
 /// Ready at all times, and never fails: what goes wrong becomes a response with an `application/problem+json` body.
 #[derive(Debug, Clone)]
-pub struct Forwarder(Rc<Shared>);
+pub struct Forwarder(Rc<RefCell<Current>>);
+
+/// What requests are forwarded by from now on.
+#[derive(Debug)]
+struct Current {
+    following: Following,
+    /// The settings that `shared` was made for.
+    settings: Arc<ForwardSettings>,
+    shared: Rc<Shared>,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -60,20 +74,46 @@ struct Shared {
     worker: Worker,
 }
 
+impl Shared {
+    fn new(settings: &ForwardSettings, worker: &Worker) -> Rc<Self> {
+        let pool = Pool::new(worker.timers().clone(), settings);
+        let settings = Rc::new(settings.clone());
+        Rc::new(Self { settings, pool, http2: Multiplexed::default(), worker: worker.clone() })
+    }
+}
+
 impl Forwarder {
     /// A forwarder for a worker, to be made on the worker's thread: in the function given to [`serve`](crate::serve).
     #[must_use]
     pub fn new(settings: ForwardSettings, worker: &Worker) -> Self {
-        let pool = Pool::new(worker.timers().clone(), &settings);
-        let settings = Rc::new(settings);
-        Self(Rc::new(Shared { settings, pool, http2: Multiplexed::default(), worker: worker.clone() }))
+        Self::following(&Forwarding::new(settings), worker)
+    }
+
+    /// The same, by settings that may be swapped.
+    #[must_use]
+    pub fn following(forwarding: &Forwarding, worker: &Worker) -> Self {
+        let mut following = forwarding.cache();
+        let settings = Arc::clone(following.load());
+        let shared = Shared::new(&settings, worker);
+        Self(Rc::new(RefCell::new(Current { following, settings, shared })))
+    }
+
+    /// What a request that is forwarded now goes by, to its end.
+    fn shared(&self) -> Rc<Shared> {
+        let current = &mut *self.0.borrow_mut();
+        let now = current.following.load();
+        if !Arc::ptr_eq(now, &current.settings) {
+            current.shared = Shared::new(now, &current.shared.worker);
+            current.settings = Arc::clone(now);
+        }
+        Rc::clone(&current.shared)
     }
 
     fn start<B>(&self, mut request: Request<B>) -> Result<State<B>, Failure>
     where
         B: Body<Data = Bytes> + Unpin + 'static,
     {
-        let shared = &self.0;
+        let shared = self.shared();
         let empty = request.body().is_end_stream();
         let upgrade = asks_upgrade(&mut request, empty);
         let (mut parts, body) = request.into_parts();
@@ -89,7 +129,7 @@ impl Forwarder {
         if upgrade.is_none() && speaks_http2(shared.settings.upstream_protocol, &parts) {
             request::rewrite(&mut parts, trusted, &shared.settings);
             let request = Request::from_parts(parts, body);
-            return Ok(State::Http2(Box::pin(http2::forward(Rc::clone(shared), request))));
+            return Ok(State::Http2(Box::pin(http2::forward(shared, request))));
         }
         let mut link = shared.pool.take();
         let protocol = upgrade.as_ref().map(|(protocol, _)| protocol);
@@ -99,7 +139,7 @@ impl Forwarder {
         let send = Send::new(body, framing, held, max);
         let mut spare = parts.headers;
         spare.clear();
-        let exchange = Exchange::new(Rc::clone(shared), link, send, parts.method, spare);
+        let exchange = Exchange::new(shared, link, send, parts.method, spare);
         Ok(State::Http1(exchange, upgrade.map(|(_, client)| client)))
     }
 }
@@ -135,7 +175,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> ForwardFuture<B> {
-        let timed = self.0.worker.settings().access_log.is_some();
+        let timed = self.0.borrow().shared.worker.settings().access_log.is_some();
         let state = self.start(request).unwrap_or_else(State::Failed);
         ForwardFuture { state, started: timed.then(Instant::now) }
     }

@@ -79,7 +79,7 @@ pub enum UpstreamProtocol {
 }
 
 /// How long the upstream side may take. Each is met to within 50 ms and never early.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpstreamTimeouts {
     /// To resolve a name and connect; 5 s by default, 504 when exceeded.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cupo_config::Source;
 use cupo_core::{Policy, Timestamp};
+use cupo_server::ForwardSettings;
 use cupo_tower::Answers;
 
 /// So many are kept, with the one in force.
@@ -47,6 +48,8 @@ pub(crate) struct Revision {
     pub(crate) source: Option<Source>,
     pub(crate) policy: Arc<Policy>,
     pub(super) answers: Answers,
+    /// `None` where the policy is made of options.
+    pub(super) forward: Option<ForwardSettings>,
     /// How much was read for it.
     pub(super) bytes: usize,
 }
@@ -112,7 +115,7 @@ mod tests {
         let rule = RuleSource::new("a", cupo_core::KeySpec::parse(&["ip"]).unwrap(), limit);
         let policy = Policy::compile(PolicySource { rules: vec![rule], ..PolicySource::default() }).unwrap();
         let (id, answers) = (id.to_string().into(), Answers::default());
-        let revision = Arc::new(Revision { id, source: None, policy, answers, bytes });
+        let revision = Arc::new(Revision { id, source: None, policy, answers, forward: None, bytes });
         Entry { revision, since: Timestamp::from_micros(0), by: By::Start, rollback: false }
     }
 

@@ -3,6 +3,7 @@
 mod candidate;
 mod history;
 mod started;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod watched;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cupo_core::{Clock, SystemClock, Timestamp};
-use cupo_server::PolicyReport;
+use cupo_server::{ForwardSettings, Forwarding, PolicyReport};
 use cupo_tower::ReloadHandle;
 use parking_lot::Mutex;
 use thiserror::Error;
@@ -24,6 +25,7 @@ pub(crate) use history::{By, Entry, Revision};
 pub(crate) use started::Started;
 
 use history::History;
+use summary::summary;
 use watched::{Digest, Look, Watched};
 
 /// What swaps the policy of the gateway.
@@ -58,6 +60,7 @@ pub(crate) struct Reloaded {
 /// waits for nobody.
 pub(crate) struct Reloader {
     handle: Handle,
+    forwarding: Forwarding,
     clock: SystemClock,
     /// `None` where the policy is made of options.
     file: Option<Mutex<PolicyFile>>,
@@ -95,19 +98,26 @@ struct Shown {
 
 impl Reloader {
     /// For a gateway with a policy made of options, of which there is no other.
-    pub(super) fn fixed(handle: Handle) -> Self {
+    pub(super) fn fixed(handle: Handle, forwarding: Forwarding) -> Self {
         let revision = Revision {
             id: "options".into(),
             source: None,
             policy: handle.engine().policy(),
             answers: handle.answers(),
+            forward: None,
             bytes: 0,
         };
-        Self::new(handle, revision, None)
+        Self::new(handle, forwarding, revision, None)
     }
 
     /// For a gateway that has been started with `first`, the policy of the file at `path`.
-    pub(super) fn of_file(handle: Handle, path: PathBuf, first: Candidate, started: Started) -> Self {
+    pub(super) fn of_file(
+        handle: Handle,
+        forwarding: Forwarding,
+        path: PathBuf,
+        first: Candidate,
+        started: Started,
+    ) -> Self {
         let file = PolicyFile {
             path,
             started,
@@ -117,17 +127,17 @@ impl Reloader {
             told: None,
             waiting: Vec::new(),
         };
-        let revision = revision(&first);
+        let revision = file.revision(&first);
         let good = Good { first: Some(first), ..file.good };
-        Self::new(handle, revision, Some(PolicyFile { good, ..file }))
+        Self::new(handle, forwarding, revision, Some(PolicyFile { good, ..file }))
     }
 
-    fn new(handle: Handle, revision: Revision, file: Option<PolicyFile>) -> Self {
+    fn new(handle: Handle, forwarding: Forwarding, revision: Revision, file: Option<PolicyFile>) -> Self {
         let clock = SystemClock::new();
         let entry =
             Entry { revision: Arc::new(revision), since: clock.now(), by: By::Start, rollback: false };
         let shown = Shown { history: History::new(entry), refused: None, waiting: Vec::new() };
-        Self { handle, clock, file: file.map(Mutex::new), shown: Mutex::new(shown) }
+        Self { handle, forwarding, clock, file: file.map(Mutex::new), shown: Mutex::new(shown) }
     }
 
     /// Whether there is a file that may change.
@@ -252,7 +262,7 @@ impl Reloader {
         let before = self.in_force().revision;
         let is_new = anyway || candidate.id != file.good.id;
         let after = if is_new && candidate.id != before.id {
-            let next = Arc::new(revision(&candidate));
+            let next = Arc::new(file.revision(&candidate));
             self.swap(&next, by, false);
             next
         } else {
@@ -270,6 +280,8 @@ impl Reloader {
             file.read = None;
         }
         file.good.first = None;
+        // Whoever reads the log finds the same in the health endpoint.
+        self.shown.lock().refused = Some(refused.line.clone());
         if *by != By::File || file.told.as_ref() != Some(&refused.whole) {
             // In the text: fields would come after its last line.
             let (path, policy, errors) = (file.path.display(), self.in_force().revision, &refused.whole);
@@ -279,11 +291,15 @@ impl Reloader {
             );
         }
         file.told = Some(refused.whole.clone());
-        self.shown.lock().refused = Some(refused.line.clone());
     }
 
     /// The files are right, if they were wrong before.
     fn accept(&self, file: &mut PolicyFile, waiting: &[&'static str]) {
+        {
+            let mut shown = self.shown.lock();
+            shown.refused = None;
+            shown.waiting = waiting.to_vec();
+        }
         if file.told.take().is_some() {
             tracing::warn!(file = %file.path.display(), "the policy file is right again");
         }
@@ -294,12 +310,13 @@ impl Reloader {
             }
             file.waiting = waiting.to_vec();
         }
-        let mut shown = self.shown.lock();
-        shown.refused = None;
-        shown.waiting = waiting.to_vec();
     }
 
     fn swap(&self, next: &Arc<Revision>, by: &By, rollback: bool) {
+        // A request goes where it is sent when its turn has come, which may be later than when it was decided.
+        if let Some(forward) = next.forward.as_ref().filter(|next| !same(&self.forwarding.settings(), next)) {
+            self.forwarding.swap(forward.clone());
+        }
         self.handle.swap(Arc::clone(&next.policy), next.answers.clone());
         let entry = Entry { revision: Arc::clone(next), since: self.clock.now(), by: by.clone(), rollback };
         let before = {
@@ -308,9 +325,9 @@ impl Reloader {
             shown.history.push(entry);
             before
         };
-        let (rules, callers) = (next.policy.rules().len(), next.policy.callers());
+        let changes = summary(&before.policy.changes(&next.policy));
         tracing::warn!(
-            %by, rollback, before = %before.id, after = %next.id, rules, callers,
+            %by, rollback, before = %before.id, after = %next.id, %changes,
             "another policy is in force"
         );
     }
@@ -329,16 +346,26 @@ impl PolicyFile {
         }
         !known
     }
+
+    fn revision(&self, candidate: &Candidate) -> Revision {
+        Revision {
+            id: candidate.id.clone(),
+            source: Some(candidate.config.source.clone()),
+            policy: Arc::clone(&candidate.config.policy),
+            answers: candidate.answers.clone(),
+            forward: Some(self.started.forward(candidate)),
+            bytes: candidate.bytes(),
+        }
+    }
 }
 
-fn revision(candidate: &Candidate) -> Revision {
-    Revision {
-        id: candidate.id.clone(),
-        source: Some(candidate.config.source.clone()),
-        policy: Arc::clone(&candidate.config.policy),
-        answers: candidate.answers.clone(),
-        bytes: candidate.bytes(),
-    }
+/// Whether requests are forwarded alike.
+fn same(one: &ForwardSettings, other: &ForwardSettings) -> bool {
+    one.upstream == other.upstream
+        && one.upstream_protocol == other.upstream_protocol
+        && one.timeouts == other.timeouts
+        && one.max_body_bytes == other.max_body_bytes
+        && one.max_response_head_bytes == other.max_response_head_bytes
 }
 
 /// A time for people and programs, to the second, in UTC.

@@ -1,9 +1,11 @@
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use cupo_config::StoreSource;
 use cupo_core::Engine;
+use cupo_server::{ForwardSettings, Forwarding, Upstream};
 use cupo_tower::CupoLayer;
 use tempfile::TempDir;
 
@@ -19,6 +21,10 @@ struct Fixture {
 
 fn policy(limit: &str) -> String {
     format!("rules: [{{ name: all, key: ip, limit: {limit} }}]\n")
+}
+
+fn upstream(port: u16) -> Upstream {
+    SocketAddr::from(([127, 0, 0, 1], port)).into()
 }
 
 fn admin() -> By {
@@ -38,8 +44,9 @@ impl Fixture {
         let engine = Arc::new(engine.with_observer(Arc::new(Alarm::new())));
         let handle = CupoLayer::new(engine).answers(first.answers.clone()).reload_handle();
         let overruled = if text.starts_with("store") { vec!["listen"] } else { vec!["store"] };
-        let started = Started::with(&first, overruled);
-        let fixture = Self { reloader: Reloader::of_file(handle, path, first, started), folder };
+        let started = Started::with(&first, upstream(1), overruled);
+        let forwarding = Forwarding::new(ForwardSettings::new(upstream(1)));
+        let fixture = Self { reloader: Reloader::of_file(handle, forwarding, path, first, started), folder };
         before_it_looks(&fixture);
         fixture.settle();
         fixture
@@ -271,6 +278,38 @@ fn settings_that_wait_for_a_restart_are_named_and_the_rest_swaps() {
 }
 
 #[test]
+fn the_upstream_swaps_with_the_policy_and_goes_back_with_it() {
+    let text = |rest: &str, limit| format!("{rest}\n{}", policy(limit));
+    let gateway = Fixture::start(&text("upstream: http://127.0.0.1:1", "1/s"), &[], |_| {});
+    let forwarding = || gateway.reloader.forwarding.settings();
+    let first = forwarding();
+    gateway.write(&text("upstream: http://127.0.0.1:1", "2/s"));
+    gateway.settle();
+    assert!(Arc::ptr_eq(&first, &forwarding()), "connections are kept");
+    gateway.write(&text(
+        "upstream: http://127.0.0.1:2\ntimeouts: { connect: 1s, idle: 7s }\nlimits: { body_bytes: 9 }",
+        "2/s",
+    ));
+    gateway.settle();
+    let second = forwarding();
+    assert_eq!((&second.upstream, second.max_body_bytes), (&upstream(2), Some(9)));
+    assert_eq!((second.timeouts.connect.as_secs(), second.timeouts.idle), (1, first.timeouts.idle));
+    assert_eq!(gateway.reloader.report().waiting_for_restart, ["timeouts.idle"]);
+    for other in ["upstream: demo", ""] {
+        gateway.write(&text(other, "3/s"));
+        gateway.settle();
+        assert_eq!(
+            (&forwarding().upstream, gateway.limit().as_str()),
+            (&upstream(1), "sliding_window_counter, 3 per 1s")
+        );
+        assert_eq!(gateway.reloader.report().waiting_for_restart, ["upstream"]);
+    }
+    let before = gateway.history()[2].clone();
+    gateway.reloader.rollback(Some(&before), &admin()).unwrap();
+    assert_eq!(forwarding().upstream, upstream(2));
+}
+
+#[test]
 fn files_that_matter_to_a_start_are_looked_at_too() {
     let folder = tempfile::tempdir().unwrap();
     let password = folder.path().join("password");
@@ -321,7 +360,8 @@ fn of_many_quick_changes_the_last_is_in_force() {
 
 #[test]
 fn a_policy_of_options_has_nothing_to_reload() {
-    let fixed = Reloader::fixed(Fixture::new("1/s").reloader.handle);
+    let Reloader { handle, forwarding, .. } = Fixture::new("1/s").reloader;
+    let fixed = Reloader::fixed(handle, forwarding);
     assert!(!fixed.look() && !fixed.has_file());
     fixed.look_at_once();
     assert!(matches!(fixed.reload(&admin()), Err(NotReloaded::NoFile)));
