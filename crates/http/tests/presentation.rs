@@ -210,6 +210,19 @@ proptest! {
                 prop_assert!(quota.dialect != Dialect::Ietf11 || reset <= said, "{quota:?}");
             }
         }
+        // The whole limit is there a minute after there is room for one more, and its instant is spread all the same.
+        let engine = self::engine(vec![rule("slow", "ip", bucket(60, 60, 60))]);
+        let _ = decide(&engine, &Request(60));
+        let outcome = decide(&engine, &Request(1));
+        let reset = |random| {
+            let (parts, _) = presentation.refusal(&outcome, &HeaderMap::new(), random).into_parts();
+            let advice = Advice::read(&parts.headers, engine.clock().now());
+            let old = advice.quotas.iter().find(|quota| quota.dialect == Dialect::XRateLimit).unwrap();
+            (advice.retry_after.unwrap(), old.reset_after.unwrap())
+        };
+        let ((first, whole), (wait, later)) = (reset(0), reset(random));
+        prop_assert_eq!((first.as_secs(), whole.as_secs()), (1, 60));
+        prop_assert_eq!(later - whole, wait - first);
         let (parts, _) = presentation.unavailable(&HeaderMap::new(), random).into_parts();
         prop_assert!(Advice::read(&parts.headers, NOW).retry_after.unwrap() >= wait);
     }

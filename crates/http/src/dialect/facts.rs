@@ -49,12 +49,15 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// When the whole limit of the binding rule is there again, in Unix seconds; with a jitter not before `Retry-After`.
+    /// When the whole limit of the binding rule is there again, in Unix seconds. Where there is a wait it is later by the jitter, as
+    /// `Retry-After` is, and so never before that: clients which go by this are spread like the others.
     pub(super) fn whole_at(&self) -> u64 {
         let at = self.outcome.at();
         let whole = at.after(self.binding.decision.reset_after).as_secs_ceil();
         match (self.wait, self.jitter) {
-            (Some(wait), 1..) => whole.max(at.after(Duration::from_secs(wait)).as_secs_ceil()),
+            (Some(wait), jitter @ 1..) => {
+                whole.saturating_add(jitter).max(at.after(Duration::from_secs(wait)).as_secs_ceil())
+            }
             _ => whole,
         }
     }
