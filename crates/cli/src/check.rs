@@ -1,5 +1,7 @@
 //! `cupo check`: validates a policy and says what it means.
 
+mod access;
+
 use std::io::{self, Write};
 
 use cupo_config::{
@@ -64,10 +66,11 @@ fn describe(config: &Config, out: &mut impl Write) -> io::Result<()> {
     }
     let tiers: Vec<&str> = config.policy.tiers().collect();
     describe_callers(config, &tiers, out)?;
+    access::describe(config, out)?;
     writeln!(out, "callers see      {}", seen(&config.responses))?;
     for rule in config.policy.rules() {
-        describe_rule(rule, &tiers, out)?;
         let own = config.responses.rules.iter().find(|own| own.rule == rule.name());
+        describe_rule(rule, own, &tiers, out)?;
         if let Some(own) = own {
             writeln!(out, "  answers        {}", answered(own))?;
         }
@@ -146,7 +149,12 @@ fn kept(store: &StoreSource) -> String {
     }
 }
 
-fn describe_rule(rule: &Rule, tiers: &[&str], out: &mut impl Write) -> io::Result<()> {
+fn describe_rule(
+    rule: &Rule,
+    own: Option<&RuleResponseSource>,
+    tiers: &[&str],
+    out: &mut impl Write,
+) -> io::Result<()> {
     writeln!(out, "\nrule {}", rule.name())?;
     writeln!(out, "  applies to     {}", rule.describe_match())?;
     if rule.stops() {
@@ -155,12 +163,13 @@ fn describe_rule(rule: &Rule, tiers: &[&str], out: &mut impl Write) -> io::Resul
     writeln!(out, "  counts by      {}", rule.key())?;
     describe_limits(rule, tiers, out)?;
     let excess = match rule.action() {
-        Action::Deny => "deny: 429 with Retry-After",
+        Action::Deny => format!("deny: {}", access::refusal(rule, own)),
         Action::Delay => {
-            "delay: hold each request until its slot; when the queue is full, 429 with Retry-After"
+            let refusal = access::refusal(rule, own);
+            format!("delay: hold each request until its slot; when the queue is full, {refusal}")
         }
-        Action::Shadow => "shadow: count and observe, never deny",
-        other => other.name(),
+        Action::Shadow => "shadow: count and observe, never deny".to_owned(),
+        other => other.name().to_owned(),
     };
     writeln!(out, "  on excess      {excess}")?;
     let missing = match rule.on_missing() {

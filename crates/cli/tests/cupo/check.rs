@@ -103,3 +103,51 @@ fn what_callers_see_is_said() {
         assert!(out.lines().any(|other| other == line), "{line} is not in\n{out}");
     }
 }
+
+#[test]
+fn what_is_really_answered_and_who_is_let_by_is_said() {
+    let policy = PolicyFile::new(
+        "jwt: { keys_file: jwks.json, algorithms: [EdDSA, ES256], issuer: https://id.example, audience: [api, admin], leeway: 5s, invalid: refuse }
+allow:
+  - { name: health, path: /healthz }
+  - { name: office, client: [192.0.2.0/24, 198.51.100.7], method: GET }
+  - { name: partner, api_key_hash: [5532e44183f47ed1fc146851b96d585c24da5bd5fe31a885cebc357261ed8f7f] }
+block:
+  - { name: old, path: \"/v1/**\", not: { header: { x-keep: present } } }
+rules:
+  - { name: usual, key: ip, limit: 5/minute }
+  - { name: hidden, key: ip, limit: 5/minute, response: { status: 404 } }
+  - { name: busy, key: ip, limit: 5/minute, response: { status: 503 } }
+  - { name: closed, key: ip, limit: 0/minute }
+  - { name: gone, key: ip, limit: 0/minute, response: { status: 410 } }
+  - { name: held, key: ip, limit: { algorithm: leaky_bucket, rate: 1/second, queue: 3 }, action: delay, response: { status: 418 } }
+",
+    );
+    policy.beside("jwks.json", &crate::tokens::key_set(1));
+    let ran = run(&["check", &policy.path()], "");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    let rule = |name: &str| {
+        ran.out.split("\nrule ").find(|part| part.starts_with(&format!("{name}\n"))).unwrap().to_owned()
+    };
+    for (name, excess) in [
+        ("usual", "deny: 429 with Retry-After"),
+        ("hidden", "deny: 404, without Retry-After"),
+        ("busy", "deny: 503 with Retry-After"),
+        ("closed", "deny: 429 without Retry-After, since waiting does not help"),
+        ("gone", "deny: 410, without Retry-After"),
+        ("held", "delay: hold each request until its slot; when the queue is full, 418, without Retry-After"),
+    ] {
+        assert!(rule(name).contains(&format!("on excess      {excess}\n")), "{name}: {}", rule(name));
+    }
+    for line in [
+        "tokens           in authorization, after Bearer; EdDSA or ES256 by the keys in jwks.json; issued by https://id.example; for api or admin; clocks may differ by 5s",
+        "  which name     the user in sub",
+        "  where invalid  refused with 401, once the request is counted as one without a token",
+        "allows           health: /healthz, uncounted",
+        "allows           office: GET requests from 192.0.2.0/24 or 198.51.100.7/32, uncounted",
+        "allows           partner: every request with one API key, uncounted",
+        "blocks           old: /v1/**, but not (every request with x-keep), with 403",
+    ] {
+        assert!(ran.out.contains(&format!("\n{line}\n")), "{line} is not in\n{}", ran.out);
+    }
+}

@@ -21,7 +21,7 @@ fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn key_set(seed: u8) -> String {
+pub(crate) fn key_set(seed: u8) -> String {
     let x = encode(issuer(seed).public_key());
     json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "use": "sig", "kid": "k", "x": x }] }).to_string()
 }

@@ -153,6 +153,11 @@ impl Exemptions {
         self.block.iter().map(Said).collect()
     }
 
+    /// The allow-list and the block-list: names, and the requests in words.
+    pub(super) fn describe(&self) -> [impl Iterator<Item = (&str, String)>; 2] {
+        [&self.allow, &self.block].map(|list| list.iter().map(|entry| (&*entry.name, entry.to_string())))
+    }
+
     /// What the entries ask of requests.
     pub(super) fn needs(&self) -> Needs {
         let entries = self.allow.iter().chain(&self.block);
@@ -271,5 +276,17 @@ impl fmt::Display for Said<'_> {
             write!(f, " with the secret in {}", secret.header)?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Exemption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.conditions)?;
+        match self.api_keys.len() {
+            0 => {}
+            1 => f.write_str(" with one API key")?,
+            many => write!(f, " with one of {many} API keys")?,
+        }
+        self.secret.as_ref().map_or(Ok(()), |secret| write!(f, " with the secret in {}", secret.header))
     }
 }

@@ -148,6 +148,18 @@ impl Policy {
         self.plans.as_ref().map_or(&[], |plans| &plans.from)
     }
 
+    /// The entries that let requests pass whatever the rules say: their names, and the requests in words.
+    pub fn allowed(&self) -> impl Iterator<Item = (&str, String)> {
+        let [allowed, _] = self.exemptions.describe();
+        allowed
+    }
+
+    /// The same of those that refuse requests.
+    pub fn blocked(&self) -> impl Iterator<Item = (&str, String)> {
+        let [_, blocked] = self.exemptions.describe();
+        blocked
+    }
+
     /// How many callers something is said of.
     #[must_use]
     pub fn callers(&self) -> usize {
