@@ -1,5 +1,6 @@
 //! The command line.
 
+mod diff;
 mod docs;
 mod explain;
 mod hash_key;
@@ -13,6 +14,7 @@ use cupo_config::ListenSource;
 use cupo_core::Algorithm;
 use tracing::Level;
 
+pub(crate) use diff::DiffArgs;
 pub(crate) use docs::{DocsArgs, PageFormat, PageLanguage};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use hash_key::HashKeyArgs;
@@ -38,6 +40,7 @@ Exit codes:
 pub(crate) enum Command {
     Serve(ServeArgs),
     Check(CheckArgs),
+    Diff(DiffArgs),
     Explain(ExplainArgs),
     Replay(ReplayArgs),
     HashKey(HashKeyArgs),

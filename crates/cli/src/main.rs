@@ -4,6 +4,7 @@
 
 mod args;
 mod check;
+mod diff;
 mod docs;
 mod explain;
 mod failure;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Diff(args) => return diff::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::HashKey(args) => hash_key::run(&args),

@@ -79,6 +79,13 @@ fn of_docs() {
 }
 
 #[test]
+fn of_diff() {
+    let parts =
+        ["<OLD>", "<NEW>", "--json", "Examples:\n  cupo diff ", CODES[0], CODES[1], "\n  2  ", CODES[2]];
+    has_all(&["diff", "--help"], &parts);
+}
+
+#[test]
 fn of_schema() {
     has_all(
         &["schema", "--help"],

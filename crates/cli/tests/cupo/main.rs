@@ -9,6 +9,7 @@ mod check;
 mod client;
 mod curl;
 mod delay;
+mod diff;
 mod docs;
 mod doubtful;
 mod exemptions;

@@ -9,6 +9,7 @@
 
 mod bad_days;
 mod bad_days_of_a_cluster;
+mod carry;
 mod check;
 mod contracts;
 mod edges;

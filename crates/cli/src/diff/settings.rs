@@ -1,0 +1,24 @@
+//! What the files say besides the policy.
+
+use cupo_config::Config;
+
+/// A part of the file that is said otherwise.
+pub(crate) struct Setting {
+    /// What the file calls it.
+    pub(crate) field: &'static str,
+    /// Whether a gateway that runs goes on with what it was started with.
+    pub(crate) needs_restart: bool,
+}
+
+/// Fields of the gateway that swap with the policy.
+const LIVE: [&str; 1] = ["status"];
+
+pub(super) fn changed(old: &Config, new: &Config) -> Vec<Setting> {
+    let mut fields = old.gateway.differences(&new.gateway);
+    fields.extend(old.store.differences(&new.store));
+    fields.extend((old.admin != new.admin).then_some("admin"));
+    let gateway = fields.into_iter().map(|field| Setting { field, needs_restart: !LIVE.contains(&field) });
+    let live = [("jwt", old.jwt != new.jwt), ("responses", old.responses != new.responses)];
+    let live = live.into_iter().filter(|(_, differs)| *differs);
+    gateway.chain(live.map(|(field, _)| Setting { field, needs_restart: false })).collect()
+}
