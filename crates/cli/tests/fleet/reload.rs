@@ -118,6 +118,81 @@ fn no_request_is_lost_and_the_limit_is_exact_while_policies_are_swapped() {
     });
 }
 
+/// Limits that change while requests go on, each for a path of its own: before, after, and how many requests pass in all.
+const CHANGES: [(&str, &str, &str, usize); 5] = [
+    ("/raised", "algorithm: fixed_window, rate: 300/1000d", "algorithm: fixed_window, rate: 500/1000d", 500),
+    (
+        "/lowered",
+        "algorithm: sliding_window_counter, rate: 500/1000d",
+        "algorithm: sliding_window_counter, rate: 300/1000d",
+        300,
+    ),
+    (
+        "/window",
+        "algorithm: sliding_window_log, rate: 300/9d",
+        "algorithm: sliding_window_log, rate: 300/8d",
+        300,
+    ),
+    (
+        "/bucket",
+        "algorithm: token_bucket, capacity: 300, refill: 1/1000d",
+        "algorithm: token_bucket, capacity: 400, refill: 1/900d",
+        400,
+    ),
+    ("/same", "algorithm: fixed_window, rate: 300/900d", "algorithm: fixed_window, rate: 300/900d", 300),
+];
+
+#[test]
+fn what_was_used_stays_used_when_limits_change_under_traffic() {
+    on_both(|store| {
+        let text = |second: bool| {
+            let rule = |(path, before, after, _): &(&str, &str, &str, usize)| {
+                let (name, limit) = (&path[1..], if second { after } else { before });
+                format!(
+                    "  - {{ name: {name}, match: {{ path: {path} }}, key: global, limit: {{ {limit} }} }}\n"
+                )
+            };
+            format!("{store}\nrules:\n{}", CHANGES.iter().map(rule).collect::<String>())
+        };
+        let policy = PolicyFile::new(&text(false));
+        let mut gateway = Gateway::with_policy(&policy, upstream::ok());
+        let (address, done) = (gateway.address, Arc::new(AtomicUsize::new(0)));
+        let askers: Vec<_> = (0..CONNECTIONS)
+            .map(|_| {
+                let done = Arc::clone(&done);
+                thread::spawn(move || {
+                    let mut client = Client::new(address);
+                    let mut passed = [0; CHANGES.len()];
+                    for k in 0..REQUESTS {
+                        let path = k % CHANGES.len();
+                        match client.get(CHANGES[path].0).status {
+                            200 => passed[path] += 1,
+                            429 => {}
+                            other => panic!("{other}"),
+                        }
+                        done.fetch_add(1, Ordering::SeqCst);
+                    }
+                    passed
+                })
+            })
+            .collect();
+        // Some 200 of each have passed: fewer than the lowered limit.
+        until("requests are under way", || (done.load(Ordering::SeqCst) >= 1_000).then_some(()));
+        replace(&policy, &text(true));
+        gateway.signal(Signal::HUP);
+        gateway.line(|line| line.contains("another policy is in force"));
+        let at = done.load(Ordering::SeqCst);
+        let passed = askers.into_iter().map(|asker| asker.join().expect("no request is lost"));
+        let passed = passed.fold([0; CHANGES.len()], |all, one| std::array::from_fn(|i| all[i] + one[i]));
+        println!("{store:.12}: swapped after {at}: {passed:?}");
+        assert!(at < 2 * CONNECTIONS * REQUESTS / 5, "requests went on: {at}");
+        for ((path, _, _, expected), passed) in CHANGES.into_iter().zip(passed) {
+            assert_eq!(passed, expected, "{path} in {store}");
+            assert_eq!(get(address, path).status, 429, "{path}");
+        }
+    });
+}
+
 #[test]
 fn a_rule_that_decides_by_itself_without_the_store_may_come_with_a_reload() {
     let mut server = RedisServer::standalone().start();
