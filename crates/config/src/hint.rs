@@ -26,6 +26,9 @@ pub(crate) fn hint(problem: &Problem) -> String {
             "drop it, or write `calendar: day` in place of the window: an hour, day, week or month of that zone".to_owned()
         }
         Problem::Idle { .. } => "drop it".to_owned(),
+        Problem::CostUnbounded => "write `{ header: x-cost, reserve: 10 }` for the response's, or `{ header: x-cost, max: 50 }` for that of a trusted caller".to_owned(),
+        Problem::CostHeader(_) => "write letters, digits and hyphens, as in `x-cost`".to_owned(),
+        Problem::Status(_) => "write numbers from 100 to 599, or classes such as `4xx`, as in `status: [401, 403]`".to_owned(),
         Problem::TimeZone { name, all } => time_zone(name, all),
         Problem::EmptyList => "write at least one item, or drop the field".to_owned(),
         Problem::NoFields => "write at least one `name: value`, or drop the field".to_owned(),
@@ -155,6 +158,9 @@ fn wrong_type(expected: Expected, found: &Found) -> &'static str {
         (Expected::Limit, _) => {
             "write a rate such as `100/minute`, or `{ algorithm: token_bucket, capacity: 20, refill: 10/second }`"
         }
+        (Expected::Cost, _) => {
+            "write `5`, `{ header: x-cost, reserve: 10 }`, `{ header: x-cost, max: 50 }` or `{ body: 64KiB, max: 100 }`"
+        }
         (Expected::Proxies, _) => "write `[10.0.0.0/8, 192.0.2.7]`, or `{ hops: 1 }` for their number",
         (Expected::Store, _) => {
             "write `memory`, `{ memory: { max_bytes: 64MiB } }` or `{ redis: { url: redis://127.0.0.1:6379 } }`"
@@ -234,6 +240,14 @@ fn policy(problem: &cupo_core::Problem) -> &'static str {
         P::Name(_) => "for example `name: per-client`",
         P::DuplicateName { .. } => "for example `name: login-by-user` beside `name: login-by-ip`",
         P::ZeroCost | P::CostAboveQuota { .. } => "for example `cost: 1`",
+        P::ZeroReserve => "for example `reserve: 10`",
+        P::CostAboveShare { .. } => "for example `on_store_error: deny`",
+        P::DefaultAboveMax { .. } => "for example `{ header: x-cost, max: 50, default: 1 }`",
+        P::ZeroUnit => "for example `{ body: 64KiB, max: 100 }`",
+        P::SettleInSlots => {
+            "for example `limit: { algorithm: token_bucket, capacity: 50, refill: 10/second }`"
+        }
+        P::NoStatuses | P::Status { .. } => "for example `when: { status: [401, 403] }`",
         P::DelayWithoutSlots => {
             "for example `limit: { algorithm: leaky_bucket, rate: 10/second, queue: 50 }`"
         }

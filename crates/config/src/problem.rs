@@ -86,6 +86,17 @@ pub enum Problem {
         /// The other.
         other: &'static str,
     },
+    /// Neither a response nor a request is said to name the cost.
+    #[error(
+        "a cost in a header is the response's, with `reserve`, or the request's, with `max`; one of the two is missing"
+    )]
+    CostUnbounded,
+    /// Not the name of a header that says a cost.
+    #[error("`{0}` is not a header name")]
+    CostHeader(Box<str>),
+    /// Not a status, nor a class of them.
+    #[error("`{0}` is not a status of a response")]
+    Status(Box<str>),
     /// A field that says nothing without another.
     #[error("`{field}` says nothing without `{without}`")]
     Idle {
@@ -356,6 +367,8 @@ pub enum Expected {
     Headers,
     /// Networks, or a number of hops.
     Proxies,
+    /// Units, or the fields that say where they are said.
+    Cost,
 }
 
 impl fmt::Display for Expected {
@@ -373,6 +386,7 @@ impl fmt::Display for Expected {
             Self::Store => "the name of a store or its fields",
             Self::Headers => "a dialect or names of headers",
             Self::Proxies => "a list of networks or a number of hops",
+            Self::Cost => "a whole number or where the cost is said",
         })
     }
 }

@@ -46,6 +46,7 @@ pub struct RequestAttributes<'a> {
     ending: Ending,
     identity: Option<&'a Identity>,
     uncounted: bool,
+    body_bytes: Option<u64>,
 }
 
 impl<'a> RequestAttributes<'a> {
@@ -67,7 +68,18 @@ impl<'a> RequestAttributes<'a> {
     ) -> Self {
         let peer = peer.into();
         let (client, ending) = find(peer, headers, trust);
-        Self { method, uri, headers, trust, peer, client, ending, identity: None, uncounted: false }
+        Self {
+            method,
+            uri,
+            headers,
+            trust,
+            peer,
+            client,
+            ending,
+            identity: None,
+            uncounted: false,
+            body_bytes: None,
+        }
     }
 
     /// The same request from whom it is known to be from.
@@ -87,6 +99,12 @@ impl<'a> RequestAttributes<'a> {
     #[must_use]
     pub const fn uncounted(self, uncounted: bool) -> Self {
         Self { uncounted, ..self }
+    }
+
+    /// The same request with a body of this length, 0 for none; not known unless said, or by the server that framed it.
+    #[must_use]
+    pub const fn with_body(self, bytes: Option<u64>) -> Self {
+        Self { body_bytes: bytes, ..self }
     }
 
     /// What is doubtful about who asks, without looking for what is in `known`.
@@ -163,6 +181,10 @@ impl Attributes for RequestAttributes<'_> {
         } else if self.is_vouched() {
             self.header_lines(&self.trust.user_header, line);
         }
+    }
+
+    fn body_bytes(&self) -> Option<u64> {
+        self.body_bytes
     }
 
     fn is_uncounted(&self) -> bool {

@@ -41,6 +41,7 @@ mod peer;
 mod presentation;
 mod refusal;
 mod reserved;
+mod response_head;
 mod retry_after;
 mod seconds;
 mod standing;
@@ -64,5 +65,6 @@ pub use jwt::{JwtAlgorithm, JwtError, JwtKeys, JwtSettings, JwtVerifier, MAX_TOK
 pub use peer::Peer;
 pub use presentation::{Presentation, PresentationSource, RuleBody, RuleResponse, UpstreamFields};
 pub use refusal::{MessageKind, Messages, Template};
+pub use response_head::ResponseHead;
 pub use seconds::{MAX_SECONDS, MAX_UNITS};
 pub use standing::standing;

@@ -1,7 +1,6 @@
 //! From the head of a request to what becomes of it.
 
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,27 +12,35 @@ use http::request::Parts;
 use crate::answers::{Answers, Bundle};
 use crate::outcome::RequestOutcome;
 use crate::service::Shared;
+use crate::settle::{Settle, aside, settle};
 use crate::status;
 
 /// What becomes of a request.
 pub(crate) enum Next {
     /// It goes on to the service.
-    Pass(Arc<Outcome>),
+    Pass(Passing),
     /// It goes on once this is ready; dropped before, its slot is given back.
-    Hold(Arc<Outcome>, Hold),
+    Hold(Passing, Hold),
     /// It is answered here.
     Refuse(Box<Response<Bytes>>),
+}
+
+/// A request that goes on to the service.
+pub(crate) struct Passing {
+    pub(crate) outcome: Arc<Outcome>,
+    /// Where a rule waits for the response.
+    pub(crate) settle: Option<Settle>,
 }
 
 /// Ready when the request's slot has come.
 pub(crate) type Hold = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Decides a request and gives its head back. `is_empty` says that it has no body.
+/// Decides a request and gives its head back. `body_bytes` is the length of its body, 0 for none, where that is known.
 pub(crate) async fn decide<S, C, O>(
     shared: Arc<Shared<S, C, O>>,
     bundle: Arc<Bundle>,
     mut head: Parts,
-    is_empty: bool,
+    body_bytes: Option<u64>,
 ) -> (Parts, Next)
 where
     S: Store + 'static,
@@ -46,7 +53,7 @@ where
     let peer = (layer.find_peer)(&head.extensions);
     let now = layer.engine.clock().now();
     let identity = identify(answers, &head, now);
-    let attributes = attributes(&bundle, &head, peer, is_empty, &identity);
+    let attributes = attributes(&bundle, &head, peer, body_bytes, &identity);
     if let Some(inspect) = layer.inspect {
         inspect(&attributes);
     }
@@ -66,10 +73,15 @@ where
             response.extensions_mut().insert(RequestOutcome(Arc::new(outcome)));
             Next::Refuse(Box::new(response))
         }
-        Ok(outcome) if outcome.delay().is_zero() => Next::Pass(Arc::new(outcome)),
         Ok(outcome) => {
             let outcome = Arc::new(outcome);
-            Next::Hold(Arc::clone(&outcome), hold(Arc::clone(&layer.engine), outcome))
+            let settle = settle(&layer.engine, &outcome);
+            let passing = Passing { outcome: Arc::clone(&outcome), settle };
+            if outcome.delay().is_zero() {
+                Next::Pass(passing)
+            } else {
+                Next::Hold(passing, hold(Arc::clone(&layer.engine), outcome))
+            }
         }
         Err(_) => Next::Refuse(Box::new(presentation.unavailable(&head.headers, random(presentation)))),
     };
@@ -81,17 +93,18 @@ pub(crate) fn identify(answers: &Answers, head: &Parts, now: Timestamp) -> Ident
     answers.identify.as_ref().map(|by| by.identify(&head.headers, now)).unwrap_or_default()
 }
 
-/// What rules may ask of a request; `is_empty` says that it has no body.
+/// What rules may ask of a request; `body_bytes` is the length of its body, 0 for none, where that is known.
 pub(crate) fn attributes<'a>(
     bundle: &'a Bundle,
     head: &'a Parts,
     peer: Peer,
-    is_empty: bool,
+    body_bytes: Option<u64>,
     identity: &'a Identity,
 ) -> RequestAttributes<'a> {
+    let is_empty = body_bytes == Some(0);
     let uncounted = is_empty && bundle.answers.presentation.is_uncounted(&head.method, &head.headers);
     let attributes = RequestAttributes::new(head, peer, bundle.in_force.policy().trust());
-    attributes.identified(identity).uncounted(uncounted)
+    attributes.identified(identity).uncounted(uncounted).with_body(body_bytes)
 }
 
 /// A number for the jitter, where there is one.
@@ -126,11 +139,6 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let Some(mut cancel) = self.cancel.take() else { return };
-        // A store in memory is done at once; another is waited for by a task of its own, where a runtime is left to run it.
-        let ready = cancel.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        if let (Poll::Pending, Ok(runtime)) = (ready, tokio::runtime::Handle::try_current()) {
-            runtime.spawn(cancel);
-        }
+        self.cancel.take().into_iter().for_each(aside);
     }
 }

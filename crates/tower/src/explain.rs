@@ -18,7 +18,7 @@ impl<S: Store, C: Clock, O: Observer> ReloadHandle<S, C, O> {
         let (head, peer) = (question.head()?, question.peer()?);
         let bundle = Bundle::now(&self.engine, &self.current);
         let identity = identify(&bundle.answers, &head, self.engine.clock().now());
-        let attributes = attributes(&bundle, &head, peer, question.body_bytes == 0, &identity);
+        let attributes = attributes(&bundle, &head, peer, Some(question.body_bytes), &identity);
         let explanation = self.engine.explain_under(Arc::clone(&bundle.in_force), &attributes).await;
         let explained = ExplainedRequest::new(&explanation, &attributes, &bundle.answers.presentation);
         Ok(if status::is_asked(&bundle.answers, &head) { explained.of_status() } else { explained })

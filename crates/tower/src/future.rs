@@ -5,7 +5,6 @@ use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cupo_core::Outcome;
 use http::request::Parts;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
@@ -13,8 +12,9 @@ use tower_service::Service;
 
 use crate::answers::Bundle;
 use crate::body::ResponseBody;
-use crate::decide::{Hold, Next};
+use crate::decide::{Hold, Next, Passing};
 use crate::outcome::RequestOutcome;
+use crate::settle::Seen;
 
 /// A decision in the making.
 pub(crate) type Deciding = Pin<Box<dyn Future<Output = (Parts, Next)> + Send>>;
@@ -34,9 +34,9 @@ pin_project! {
     #[project_replace = StateReplaced]
     enum State<Inner, B, F> {
         Deciding { decision: Deciding, ready: Inner, body: B },
-        Holding { hold: Hold, inner: Inner, request: Request<B>, outcome: Arc<Outcome> },
-        Readying { inner: Inner, request: Request<B>, outcome: Arc<Outcome> },
-        Calling { #[pin] future: F, outcome: Arc<Outcome> },
+        Holding { hold: Hold, inner: Inner, request: Request<B>, passing: Passing },
+        Readying { inner: Inner, request: Request<B>, passing: Passing },
+        Calling { #[pin] future: F, passing: Passing },
         Refused { response: Box<Response<Bytes>> },
         Done,
     }
@@ -66,32 +66,32 @@ where
                 StateProjection::Readying { inner, .. } => ready!(inner.poll_ready(cx))?,
                 StateProjection::Calling { future, .. } => {
                     let response = ready!(future.poll(cx));
-                    let StateReplaced::Calling { outcome, .. } = this.state.project_replace(State::Done)
+                    let StateReplaced::Calling { passing, .. } = this.state.project_replace(State::Done)
                     else {
                         return Poll::Pending;
                     };
-                    return Poll::Ready(response.map(|response| finish(response, outcome, this.bundle)));
+                    return Poll::Ready(response.map(|response| finish(response, passing, this.bundle)));
                 }
                 StateProjection::Refused { .. } | StateProjection::Done => {}
             }
             // Whatever was waited for has come.
             let next = match (this.state.as_mut().project_replace(State::Done), decided) {
                 (StateReplaced::Deciding { mut ready, body, .. }, Some((head, next))) => match next {
-                    Next::Pass(outcome) => {
-                        State::Calling { future: ready.call(Request::from_parts(head, body)), outcome }
+                    Next::Pass(passing) => {
+                        State::Calling { future: ready.call(Request::from_parts(head, body)), passing }
                     }
                     // The ready service goes, so that what it reserved serves others; a fresh one is asked when the slot comes.
-                    Next::Hold(outcome, hold) => {
+                    Next::Hold(passing, hold) => {
                         let request = Request::from_parts(head, body);
-                        State::Holding { hold, inner: ready.clone(), request, outcome }
+                        State::Holding { hold, inner: ready.clone(), request, passing }
                     }
                     Next::Refuse(response) => State::Refused { response },
                 },
-                (StateReplaced::Holding { inner, request, outcome, .. }, _) => {
-                    State::Readying { inner, request, outcome }
+                (StateReplaced::Holding { inner, request, passing, .. }, _) => {
+                    State::Readying { inner, request, passing }
                 }
-                (StateReplaced::Readying { mut inner, request, outcome }, _) => {
-                    State::Calling { future: inner.call(request), outcome }
+                (StateReplaced::Readying { mut inner, request, passing }, _) => {
+                    State::Calling { future: inner.call(request), passing }
                 }
                 (StateReplaced::Refused { response }, _) => {
                     return Poll::Ready(Ok(response.map(ResponseBody::refusal)));
@@ -104,7 +104,9 @@ where
     }
 }
 
-fn finish<R>(mut response: Response<R>, outcome: Arc<Outcome>, bundle: &Bundle) -> Response<ResponseBody<R>> {
+fn finish<R>(mut response: Response<R>, passing: Passing, bundle: &Bundle) -> Response<ResponseBody<R>> {
+    let Passing { outcome, settle } = passing;
+    settle.into_iter().for_each(|settle| settle(Seen::of(&response)));
     bundle.answers.presentation.write(&outcome, response.headers_mut());
     response.extensions_mut().insert(RequestOutcome(outcome));
     response.map(ResponseBody::service)

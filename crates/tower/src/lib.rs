@@ -31,6 +31,11 @@
 //! delays is held until its slot; if the caller goes away before, its slot is given back. Every response carries the
 //! [`RequestOutcome`] in its extensions, for access logs.
 //!
+//! Where a rule waits for the response (its cost is open, or it charges some statuses only), the head of the service's response
+//! settles what was reserved. The response does not wait for that, so its rate-limit fields show the balance with the reservation.
+//! Where no response comes (the caller hangs up, the service fails) what was reserved stays charged: else hanging up in time
+//! would be a way around a limit. A service that answers in the place of another says so by [`NoAnswer`].
+//!
 //! # One state for all
 //!
 //! Servers clone their service for every connection. Clones of a [`CupoLayer`], and of every [`CupoService`] made by one,
@@ -59,6 +64,7 @@ mod layer;
 mod outcome;
 mod peer;
 mod service;
+mod settle;
 mod status;
 
 pub use answers::{Answers, ReloadHandle};
@@ -68,4 +74,5 @@ pub use layer::CupoLayer;
 pub use outcome::RequestOutcome;
 pub use peer::PeerAddr;
 pub use service::CupoService;
+pub use settle::NoAnswer;
 pub use status::StatusAnswer;

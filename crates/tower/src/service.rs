@@ -67,8 +67,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (head, body) = request.into_parts();
         let bundle = self.shared.bundle();
-        let decision =
-            Box::pin(decide(Arc::clone(&self.shared), Arc::clone(&bundle), head, body.is_end_stream()));
+        let body_bytes = if body.is_end_stream() { Some(0) } else { body.size_hint().exact() };
+        let decision = Box::pin(decide(Arc::clone(&self.shared), Arc::clone(&bundle), head, body_bytes));
         // The future gets the service that was found ready; a fresh clone takes its place.
         let fresh = self.inner.clone();
         let ready = core::mem::replace(&mut self.inner, fresh);

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use cupo_core::{Attributes, Timestamp, Trust};
 use cupo_http::{Identity, Presentation, RequestAttributes};
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Uri};
 
 use super::pairs::Pairs;
@@ -30,7 +31,12 @@ impl Request<'_> {
     ) -> Recorded<'a> {
         let request = RequestAttributes::from_head(&self.method, &self.uri, &self.headers, self.peer, trust);
         let uncounted = presentation.is_uncounted(&self.method, &self.headers);
-        Recorded { request: request.identified(identity).uncounted(uncounted), recorded: self }
+        let length = self
+            .headers
+            .get(CONTENT_LENGTH)
+            .map_or(Some(0), |value| value.to_str().ok()?.trim().parse().ok());
+        let request = request.identified(identity).uncounted(uncounted).with_body(length);
+        Recorded { request, recorded: self }
     }
 }
 
@@ -104,6 +110,11 @@ impl Attributes for Recorded<'_> {
 
     fn vouched_header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.request.vouched_header(name)
+    }
+
+    /// A record without a length is of a request without a body.
+    fn body_bytes(&self) -> Option<u64> {
+        self.request.body_bytes()
     }
 
     fn is_uncounted(&self) -> bool {

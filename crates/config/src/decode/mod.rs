@@ -3,6 +3,7 @@
 mod address;
 mod admin;
 mod callers;
+mod cost;
 mod exemption;
 mod gateway;
 mod header;

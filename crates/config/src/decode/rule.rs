@@ -1,16 +1,27 @@
 //! A rule: match, key, limit and action.
 
-use cupo_core::{Action, KeySpec, Kind, MatchSource, OnMissing, OnStoreError, RuleSource};
+use cupo_core::{Action, ChargeSource, KeySpec, Kind, MatchSource, OnMissing, OnStoreError, RuleSource};
 
+use super::cost::{charge, cost};
 use super::limit;
 use super::matches::matches;
-use super::scalar::MAX;
 use super::value::Value;
 use crate::problem::{Expected, Problem};
 use crate::tree::{Content, Node};
 
-const FIELDS: &[&str] =
-    &["name", "match", "stop", "key", "limit", "cost", "action", "on_missing", "on_store_error", "response"];
+const FIELDS: &[&str] = &[
+    "name",
+    "match",
+    "stop",
+    "key",
+    "limit",
+    "cost",
+    "charge",
+    "action",
+    "on_missing",
+    "on_store_error",
+    "response",
+];
 
 /// The rule; everything wrong with it is reported before `None` is returned.
 pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
@@ -20,7 +31,8 @@ pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     let stop = map.or("stop", false, |value| value.boolean());
     let key = map.need("key", "key: ip").and_then(|value| key(&value));
     let limit = map.need("limit", "limit: 100/minute").and_then(|value| limit::of_rule(&value));
-    let cost = map.or("cost", 1, |value| value.integer(0, MAX));
+    let cost = map.or("cost", 1.into(), cost);
+    let charge = map.or("charge", ChargeSource::default(), charge);
     let action =
         map.or("action", Action::default(), |value| value.word("an action", Action::ALL, Action::name));
     let on_missing = map.or("on_missing", OnMissing::default(), |value| {
@@ -32,7 +44,8 @@ pub(super) fn rule(value: &Value<'_>) -> Option<RuleSource> {
     let mut rule = RuleSource::new(name?, key?, limit?);
     rule.matches = matches?;
     rule.stop = stop?;
-    rule.cost = cost?.into();
+    rule.cost = cost?;
+    rule.charge = charge?;
     rule.action = action?;
     rule.on_missing = on_missing?;
     rule.on_store_error = on_store_error?;

@@ -1,5 +1,6 @@
 //! Why a request was not forwarded, or not answered, and what its client is told.
 
+use cupo_tower::NoAnswer;
 use http::StatusCode;
 
 use crate::problem::Problem;
@@ -121,6 +122,26 @@ impl Failure {
             ),
         };
         Problem { status, kind, title, detail }
+    }
+
+    /// Whether the upstream may have served the request.
+    pub(super) const fn no_answer(self) -> NoAnswer {
+        match self {
+            Self::Connect
+            | Self::Target
+            | Self::Host
+            | Self::TransferCoding
+            | Self::Unreachable
+            | Self::ConnectTimeout => NoAnswer::NotServed,
+            // The body is sent while it comes.
+            Self::BodyTooLarge
+            | Self::RequestBody
+            | Self::RequestStalled
+            | Self::Closed
+            | Self::Invalid
+            | Self::ResponseTimeout
+            | Self::UpstreamStalled => NoAnswer::MayBeServed,
+        }
     }
 
     /// Whether it is the upstream's doing, and so of interest to the operator.

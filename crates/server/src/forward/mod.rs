@@ -220,10 +220,13 @@ where
         };
         this.state = State::Done;
         let mut response = result.unwrap_or_else(|failure| {
+            let no_answer = failure.no_answer();
             if failure.upstream() {
                 tracing::warn!(?failure, "upstream failed");
             }
-            failure.problem().response().map(ForwardBody::whole)
+            let mut response = failure.problem().response().map(ForwardBody::whole);
+            response.extensions_mut().insert(no_answer);
+            response
         });
         if let Some(started) = this.started {
             response.extensions_mut().insert(UpstreamDuration(started.elapsed()));

@@ -16,7 +16,7 @@ pub(super) fn check(index: usize, rule: &RuleSource, limits: Option<&Limits>, er
             (Some(header), 1)
         }
         CostSource::Request { header, max, default } => {
-            if *default == 0 {
+            if *default == 0 && *max > 0 {
                 add("cost.default", Problem::ZeroCost);
             } else if default > max {
                 add("cost.default", Problem::DefaultAboveMax { default: *default, max: *max });
