@@ -10,8 +10,8 @@ use cupo_config::{
 };
 use cupo_core::algorithm::ending_window::Edges;
 use cupo_core::{
-    Action, Algorithm, DisplayDuration, Limit, OnMissing, OnStoreError, Params, PlanFrom, Proxies, Rule,
-    Trust,
+    Action, Algorithm, ChargeSource, CostSource, DisplayDuration, Limit, OnMissing, OnStoreError, Params,
+    PlanFrom, Proxies, Rule, Trust,
 };
 use cupo_store_redis::{RedisSettings, RedisStore};
 
@@ -200,7 +200,9 @@ fn describe_rule(
 /// What the rule allows, to each tier where that matters.
 fn describe_limits(rule: &Rule, tiers: &[&str], out: &mut impl Write) -> io::Result<()> {
     let uses = |limit: &Limit| match limit.quota().checked_div(rule.cost()) {
-        Some(requests) if rule.cost() > 1 => format!(", so that {requests} requests use it up"),
+        Some(requests) if rule.cost() > 1 && matches!(rule.cost_source(), CostSource::Fixed(_)) => {
+            format!(", so that {requests} requests use it up")
+        }
         _ => String::new(),
     };
     if rule.is_by_tier() {
@@ -213,14 +215,39 @@ fn describe_limits(rule: &Rule, tiers: &[&str], out: &mut impl Write) -> io::Res
                 None => writeln!(out, "  allows {tier:<7} unlimited: the rule does not apply")?,
             }
         }
-        return writeln!(out, "  each costs     {}", rule.cost());
+        return writeln!(out, "  each costs     {}", costs(rule));
     }
     for limit in rule.limits().flatten() {
         writeln!(out, "  allows         {limit}")?;
         writeln!(out, "  that is        {}", meaning(limit))?;
-        writeln!(out, "  each costs     {}{}", rule.cost(), uses(limit))?;
+        writeln!(out, "  each costs     {}{}", costs(rule), uses(limit))?;
     }
     Ok(())
+}
+
+/// What a request takes of it, and when that counts.
+fn costs(rule: &Rule) -> String {
+    let cost = match rule.cost_source() {
+        CostSource::Fixed(units) => units.to_string(),
+        CostSource::Response { header, reserve } => {
+            format!("what the response says in {header}; {reserve} until then, and where it does not")
+        }
+        CostSource::Request { header, max, default } => {
+            format!("what a trusted proxy says in {header}, 1 to {max}; else {default}")
+        }
+        CostSource::Body { unit, max } => {
+            format!(
+                "1 for each started {unit} bytes of the body, at most {max}; {max} where its length is not known"
+            )
+        }
+        _ => "something else".to_owned(),
+    };
+    match rule.charge_source() {
+        ChargeSource::OnResponse(statuses) => {
+            format!("{cost}, given back unless the response has status {statuses}")
+        }
+        _ => cost,
+    }
 }
 
 /// Plans and callers, where there are any.

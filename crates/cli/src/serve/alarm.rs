@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cupo_core::{Clock, Observer, Outcome, StoreError, SystemClock};
+use cupo_core::{Clock, Observer, Outcome, Rule, Settlement, StoreError, SystemClock};
 use cupo_server::StoreReport;
 use parking_lot::Mutex;
 
@@ -75,5 +75,19 @@ impl Observer for Alarm {
         if due && self.told.compare_exchange(told, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             tracing::error!(failures, %error, "the store cannot decide; rules act by their on_store_error");
         }
+    }
+
+    fn settled(&self, rule: &Rule, settlement: &Settlement, uncovered: u64) {
+        if uncovered > 0 {
+            let (rule, actual) = (rule.name(), settlement.actual);
+            tracing::debug!(rule, actual, uncovered, "a request cost more than there was room for");
+        }
+    }
+
+    fn cost_unknown(&self, rule: &Rule) {
+        tracing::debug!(
+            rule = rule.name(),
+            "the response does not say what the request cost; what was reserved stays charged"
+        );
     }
 }

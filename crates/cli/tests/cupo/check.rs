@@ -9,6 +9,7 @@ fn a_good_file_is_described_rule_by_rule() {
         ("examples/tokens-and-lists.yaml", 2),
         ("examples/every-algorithm-and-key.yaml", 14),
         ("examples/responses.yaml", 3),
+        ("examples/costs.yaml", 4),
     ] {
         let path = root().join(file);
         let ran = run(&["check", path.to_str().unwrap()], "");
@@ -29,6 +30,20 @@ fn a_good_file_is_described_rule_by_rule() {
         "at most 5 in any 1m, exactly",
         "each costs     5",
         "delay: hold each request until its slot",
+    ] {
+        assert!(out.contains(part), "{part} is not in\n{out}");
+    }
+}
+
+#[test]
+fn costs_are_described() {
+    let path = root().join("examples/costs.yaml");
+    let out = run(&["check", path.to_str().unwrap()], "").out;
+    for part in [
+        "each costs     what the response says in x-cost; 10 until then, and where it does not\n",
+        "each costs     1, given back unless the response has status 401, 403\n",
+        "each costs     what a trusted proxy says in x-units, 1 to 50; else 1\n",
+        "each costs     1 for each started 65536 bytes of the body, at most 100; 100 where its length is not known\n",
     ] {
         assert!(out.contains(part), "{part} is not in\n{out}");
     }

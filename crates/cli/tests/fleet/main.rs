@@ -12,6 +12,7 @@ mod bad_days_of_a_cluster;
 mod carry;
 mod check;
 mod contracts;
+mod costs;
 mod edges;
 mod exact;
 mod explain;
