@@ -1,6 +1,8 @@
 //! What the files say besides the policy.
 
-use cupo_config::Config;
+use cupo_config::{Config, UpstreamSource};
+
+use crate::serve::LIVE;
 
 /// A part of the file that is said otherwise.
 pub(crate) struct Setting {
@@ -10,14 +12,14 @@ pub(crate) struct Setting {
     pub(crate) needs_restart: bool,
 }
 
-/// Fields of the gateway that swap with the policy.
-const LIVE: [&str; 1] = ["status"];
-
 pub(super) fn changed(old: &Config, new: &Config) -> Vec<Setting> {
     let mut fields = old.gateway.differences(&new.gateway);
     fields.extend(old.store.differences(&new.store));
     fields.extend((old.admin != new.admin).then_some("admin"));
-    let gateway = fields.into_iter().map(|field| Setting { field, needs_restart: !LIVE.contains(&field) });
+    let servers = [&old.gateway.upstream, &new.gateway.upstream];
+    let swaps_upstream = servers.iter().all(|one| matches!(one, Some(UpstreamSource::Http { .. })));
+    let swaps = |field: &str| LIVE.contains(&field) || (field == "upstream" && swaps_upstream);
+    let gateway = fields.into_iter().map(|field| Setting { field, needs_restart: !swaps(field) });
     let live = [("jwt", old.jwt != new.jwt), ("responses", old.responses != new.responses)];
     let live = live.into_iter().filter(|(_, differs)| *differs);
     gateway.chain(live.map(|(field, _)| Setting { field, needs_restart: false })).collect()

@@ -30,6 +30,7 @@ use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::store::{self, AnyStore};
 use alarm::Alarm;
+pub(crate) use reload::LIVE;
 use reload::{Candidate, Reloader, Started};
 pub(crate) use settings::status_path;
 use signals::Signals;

@@ -119,6 +119,24 @@ fn programs_get_the_same_as_json() {
 }
 
 #[test]
+fn settings_say_whether_a_gateway_takes_them_while_it_runs() {
+    let told = |old: &str, new: &str| {
+        let of = |settings: &str| format!("{settings}\n{}", OLD.replace("listen: 127.0.0.1:8080\n", ""));
+        let (code, out, err) = diff(&of(old), &of(new), &[]);
+        assert_eq!((code, err.as_str()), (Some(1), ""));
+        out.lines().filter(|line| line.starts_with("  ")).collect::<Vec<_>>().join("; ")
+    };
+    let server = "upstream: http://127.0.0.1:9000";
+    assert_eq!(told(server, "upstream: http://127.0.0.1:9001"), "  upstream         changed");
+    assert_eq!(told(server, "upstream: demo"), "  upstream         changed; waits for a restart");
+    assert_eq!(told("workers: 1", "workers: 2"), "  workers          changed; waits for a restart");
+    assert_eq!(
+        told("store: memory", "store: { redis: { url: redis://h } }"),
+        "  store            changed; waits for a restart"
+    );
+}
+
+#[test]
 fn a_file_that_is_wrong_is_an_error_that_is_no_difference() {
     let (code, out, err) = diff(OLD, "rules: []\n", &[]);
     assert_eq!((code, out.as_str()), (Some(2), ""));

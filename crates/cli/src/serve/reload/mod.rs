@@ -22,7 +22,7 @@ use crate::serve::alarm::Alarm;
 use crate::store::AnyStore;
 pub(crate) use candidate::{Candidate, Refused};
 pub(crate) use history::{By, Entry, Revision};
-pub(crate) use started::Started;
+pub(crate) use started::{LIVE, Started};
 
 use history::History;
 use summary::summary;

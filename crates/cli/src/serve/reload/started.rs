@@ -7,7 +7,7 @@ use super::candidate::Candidate;
 use crate::serve::settings;
 
 /// Fields that swap with the policy.
-const LIVE: [&str; 6] = [
+pub(crate) const LIVE: [&str; 6] = [
     "status",
     "upstream_protocol",
     "timeouts.connect",
