@@ -8,7 +8,6 @@
     reason = "a test may panic"
 )]
 
-#[allow(dead_code, reason = "the other tests use the rest")]
 mod support;
 
 use core::time::Duration;
