@@ -181,6 +181,47 @@ jwt: { keys_file: k.json, algorithms: [RS256] }
     }
 }
 
+#[test]
+fn costs_that_are_not_always_the_same_are_told() {
+    let policy = PolicyFile::new(
+        "trusted_proxies: [10.0.0.0/8]
+rules:
+  - { name: tokens, match: { path: /chat }, key: api_key | ip, limit: 1000/minute, cost: { header: x-inside-cost, reserve: 10 } }
+  - { name: weighed, key: ip, limit: 100/minute, cost: { header: x-inside-weight, max: 5, default: 2 } }
+  - { name: bytes, match: { method: PUT }, key: ip, limit: 2000/minute, cost: { body: 64KiB, max: 1500 } }
+  - { name: guesses, match: { path: /login }, key: ip, limit: 5/minute, charge: { on: response, when: { status: [401, 403] } } }
+",
+    );
+    for (language, expected, guard) in [
+        (
+            "en",
+            [
+                "what it turns out to cost; 10 until then",
+                "1 to 5, by what is asked",
+                "1 for each started 64 KiB of its body, at most 1,500",
+                "1",
+            ],
+            "`guesses` counts only requests that are answered with status 401, 403;",
+        ),
+        (
+            "es",
+            [
+                "lo que resulte costar; 10 hasta entonces",
+                "de 1 a 5, según lo que se pida",
+                "1 por cada 64 KiB empezados de su cuerpo, 1500 como máximo",
+                "1",
+            ],
+            "`guesses` solo cuenta las peticiones que se responden con el estado 401, 403;",
+        ),
+    ] {
+        let page = docs(&policy.path(), &["--lang", language]);
+        let costs: Vec<String> = table(&page).into_iter().skip(1).map(|row| row[4].clone()).collect();
+        assert_eq!(costs, expected);
+        assert!(page.contains(guard) && !page.contains("x-inside"), "{page}");
+        assert_eq!(html(&policy.path(), language).all("tr").count(), page.matches("\n| ").count());
+    }
+}
+
 /// What only the operator has to know stays there.
 #[test]
 fn what_is_nobodys_business_is_not_told() {
