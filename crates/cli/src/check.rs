@@ -24,7 +24,7 @@ use crate::store;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let config = cupo_config::load(&args.file)?;
-    presentation::of(&config.responses)?;
+    presentation::of(&config)?;
     // What only the store understands, such as its URL, is looked at too.
     let redis = match &config.store {
         StoreSource::Redis(redis) => Some(store::settings(redis).map_err(|error| error.within(&config))?),

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
 fn locally(args: &ExplainArgs, mut question: Question) -> Result<ExplainedRequest, Failure> {
     let config = cupo_config::load(&args.config)?;
     let tokens = Tokens::open(&config)?;
-    let mut answers = Answers::default().presentation(Arc::new(presentation::of(&config.responses)?));
+    let mut answers = Answers::default().presentation(Arc::new(presentation::of(&config)?));
     if let Some(path) = status_path(&config.gateway) {
         answers = answers.status_at(path);
     }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use cupo_config::ConfigErrors;
 use cupo_core::{LimitError, PolicyErrors, RateError, StoreError};
-use cupo_http::{BadQuestion, PresentationError};
+use cupo_http::BadQuestion;
 use cupo_store_redis::RedisError;
 use thiserror::Error;
 
@@ -20,8 +20,6 @@ use crate::store::NoStore;
 pub(crate) enum Failure {
     #[error("{0}")]
     Config(#[from] ConfigErrors),
-    #[error("error: the policy's responses: {0}")]
-    Responses(#[from] PresentationError),
     #[error("error: the options make no policy: {0}")]
     Options(#[from] PolicyErrors),
     #[error("error: {option}: {source}")]
@@ -108,7 +106,6 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_)
-            | Self::Responses(_)
             | Self::Event { .. }
             | Self::Line { .. }
             | Self::NoFormat { .. }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
 }
 
 fn page(config: &Config, texts: &'static Texts, args: &DocsArgs) -> Result<String, Failure> {
-    let presentation = presentation::of(&config.responses)?;
+    let presentation = presentation::of(config)?;
     let blocks = Subject::new(config, &presentation, texts, &args.base_url).page();
     Ok(match args.format {
         PageFormat::Markdown => markdown::render(texts.title, &blocks),

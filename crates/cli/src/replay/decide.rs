@@ -68,7 +68,7 @@ impl Decider {
             let config = cupo_config::load(file)?;
             let _within = runtime.enter();
             let tokens = Tokens::open(&config)?;
-            let presentation = presentation::of(&config.responses)?;
+            let presentation = presentation::of(&config)?;
             let policy = config.policy.clone();
             let engine = Engine::new(policy.clone(), open_store(store, &config.store, bytes)?);
             Ok(Judge { name: file.display().to_string(), engine, policy, tokens, presentation })

@@ -28,7 +28,7 @@ impl Candidate {
     /// Reads and checks all that the policy at `path` says. `before` is what has been verifying tokens.
     pub(crate) fn load(path: &Path, before: Option<&Tokens>) -> Result<Self, Failure> {
         let config = cupo_config::load(path)?;
-        let presentation = presentation::of(&config.responses)?;
+        let presentation = presentation::of(&config)?;
         if let StoreSource::Redis(redis) = &config.store {
             store::settings(redis).map_err(|error| error.within(&config))?;
         }
