@@ -226,6 +226,12 @@ rules:
     }
 
     #[test]
+    fn both_crates_have_the_same_lists_of_headers() {
+        assert_eq!(cupo_config::RESERVED_HEADERS, cupo_http::RESERVED_FIELDS);
+        assert_eq!(cupo_config::MEANT_HEADERS, cupo_http::MEANT_FIELDS);
+    }
+
+    #[test]
     fn both_crates_know_the_same_headers() {
         let names = [
             "X-Quota",

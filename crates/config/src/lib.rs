@@ -37,6 +37,7 @@ mod tree;
 
 pub use admin_source::{AdminSource, AdminTlsSource, AdminToken, AdminTokenSource};
 pub use callers::{CallersFile, MAX_CALLERS_BYTES};
+pub use decode::{MEANT_HEADERS, RESERVED_HEADERS};
 pub use error::{ConfigError, ConfigErrors};
 pub use file::read_file;
 pub use jwt_source::{InvalidToken, JwtKeySource, JwtSource};

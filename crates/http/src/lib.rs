@@ -65,6 +65,7 @@ pub use jwt::{JwtAlgorithm, JwtError, JwtKeys, JwtSettings, JwtVerifier, MAX_TOK
 pub use peer::Peer;
 pub use presentation::{Presentation, PresentationSource, RuleBody, RuleResponse, UpstreamFields};
 pub use refusal::{MessageKind, Messages, Template};
+pub use reserved::{MEANT_FIELDS, RESERVED_FIELDS};
 pub use response_head::ResponseHead;
 pub use seconds::{MAX_SECONDS, MAX_UNITS};
 pub use standing::standing;

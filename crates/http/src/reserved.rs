@@ -4,8 +4,9 @@ use http::header::HeaderName;
 
 use crate::error::PresentationError;
 
-/// What frames a message, belongs to one hop, says what the body is, or is Cupo's to say; sorted.
-const RESERVED: &[&str] = &[
+/// Fields that are not a policy's to set: what frames a message, belongs to one hop, says what the body is, or is Cupo's to say. In
+/// lower case and sorted; those that begin with `grpc-` are not either.
+pub const RESERVED_FIELDS: &[&str] = &[
     "accept-ranges",
     "age",
     "connection",
@@ -27,9 +28,13 @@ const RESERVED: &[&str] = &[
     "via",
 ];
 
+/// Fields that cannot say what is left of a limit, by their beginnings: they have a meaning of their own to browsers and caches.
+pub const MEANT_FIELDS: &[&str] =
+    &["access-control-", "sec-", "set-cookie", "www-authenticate", "cache-control", "location", "vary"];
+
 /// Whether a field of this name, in lower case, is not a policy's to set.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    RESERVED.binary_search(&name).is_ok() || name.starts_with("grpc-")
+    RESERVED_FIELDS.binary_search(&name).is_ok() || name.starts_with("grpc-")
 }
 
 /// The name of a field that a policy may set in a refusal.
@@ -42,9 +47,7 @@ pub(crate) fn settable(text: &str) -> Result<HeaderName, PresentationError> {
 /// The name of a field that says what is left. Fields with a meaning of their own to browsers and caches are no such name.
 pub(crate) fn field_name(text: &str) -> Result<HeaderName, PresentationError> {
     let name = settable(text)?;
-    let meant =
-        ["access-control-", "sec-", "set-cookie", "www-authenticate", "cache-control", "location", "vary"];
-    if meant.iter().any(|taken| name.as_str().starts_with(taken)) {
+    if MEANT_FIELDS.iter().any(|taken| name.as_str().starts_with(taken)) {
         return Err(PresentationError::FieldReserved(text.into()));
     }
     Ok(name)
@@ -52,12 +55,12 @@ pub(crate) fn field_name(text: &str) -> Result<HeaderName, PresentationError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{RESERVED, is_reserved};
+    use super::{RESERVED_FIELDS, is_reserved};
 
     #[test]
     fn the_list_is_sorted_and_searched() {
-        assert!(RESERVED.is_sorted());
-        assert!(RESERVED.iter().all(|name| is_reserved(name)));
+        assert!(RESERVED_FIELDS.is_sorted());
+        assert!(RESERVED_FIELDS.iter().all(|name| is_reserved(name)));
         assert!(is_reserved("grpc-status") && !is_reserved("x-reason") && !is_reserved("content"));
     }
 }

@@ -5,8 +5,9 @@ use cupo_core::is_token;
 use super::value::{Map, Value};
 use crate::problem::Problem;
 
-/// What frames a message, belongs to one hop, says what the body is, or is Cupo's to say; sorted.
-const RESERVED: &[&str] = &[
+/// Headers that are not a policy's to set: what frames a message, belongs to one hop, says what the body is, or is Cupo's to say. In
+/// lower case and sorted; those that begin with `grpc-` are not either.
+pub const RESERVED_HEADERS: &[&str] = &[
     "accept-ranges",
     "age",
     "connection",
@@ -28,8 +29,8 @@ const RESERVED: &[&str] = &[
     "via",
 ];
 
-/// What has a meaning of its own to browsers and caches, by its beginning.
-const MEANT: &[&str] =
+/// Headers that cannot say what is left of a limit, by their beginnings: they have a meaning of their own to browsers and caches.
+pub const MEANT_HEADERS: &[&str] =
     &["access-control-", "sec-", "set-cookie", "www-authenticate", "cache-control", "location", "vary"];
 
 /// The longest name.
@@ -39,7 +40,7 @@ fn name_problem(text: &str) -> Option<Problem> {
     let lower = text.to_ascii_lowercase();
     if text.is_empty() || text.len() > LONGEST || !text.bytes().all(is_token) {
         Some(Problem::HeaderName(text.into()))
-    } else if RESERVED.binary_search(&lower.as_str()).is_ok() || lower.starts_with("grpc-") {
+    } else if RESERVED_HEADERS.binary_search(&lower.as_str()).is_ok() || lower.starts_with("grpc-") {
         Some(Problem::HeaderReserved(text.into()))
     } else {
         None
@@ -50,7 +51,7 @@ fn name_problem(text: &str) -> Option<Problem> {
 pub(super) fn field_name(value: &Value<'_>) -> Option<String> {
     let text = value.text()?;
     let lower = text.to_ascii_lowercase();
-    let meant = || MEANT.iter().any(|meant| lower.starts_with(meant));
+    let meant = || MEANT_HEADERS.iter().any(|meant| lower.starts_with(meant));
     let problem = name_problem(text).or_else(|| meant().then(|| Problem::HeaderReserved(text.into())));
     match problem {
         Some(problem) => value.fault(problem),
@@ -106,12 +107,12 @@ pub(super) fn content_type(map: &Map<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Problem, RESERVED, name_problem};
+    use super::{Problem, RESERVED_HEADERS, name_problem};
 
     #[test]
     fn the_list_is_sorted_and_searched() {
-        assert!(RESERVED.is_sorted());
-        for name in RESERVED {
+        assert!(RESERVED_HEADERS.is_sorted());
+        for name in RESERVED_HEADERS {
             assert!(matches!(name_problem(&name.to_uppercase()), Some(Problem::HeaderReserved(_))));
         }
         assert!(name_problem("X-Reason").is_none());

@@ -32,6 +32,7 @@ use crate::source::GatewaySource;
 use crate::store_source::StoreSource;
 use crate::tree::{Content, Mark, Node};
 pub(crate) use callers::callers;
+pub use header::{MEANT_HEADERS, RESERVED_HEADERS};
 pub(crate) use store::SCHEMES;
 use value::{Map, Value};
 
