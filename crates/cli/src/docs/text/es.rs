@@ -132,7 +132,7 @@ pub(in crate::docs) const SPANISH: Texts = Texts {
     },
     status: Status {
         title: "Cuánto queda",
-        intro: "{path} dice qué límites se aplican a quien pregunta y cuánto queda de ellos. Preguntar no consume nada; se puede {limit} como máximo desde cada dirección IP. Con `?path=/orders/7&method=POST` se pregunta por una operación.",
+        intro: "{path} dice qué límites se aplican a quien pregunta y cuánto queda de ellos. Preguntar no consume nada; como máximo, {limit} desde cada dirección IP. Con `?path=/orders/7&method=POST` se pregunta por una operación.",
         ask: "Una consulta",
         answer: "Una respuesta, por ejemplo",
     },
