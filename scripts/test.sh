@@ -27,4 +27,9 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 step cargo test --workspace --all-features --locked
+if python3 -m pip --version >/dev/null 2>&1; then
+  step scripts/fuzz-admin.sh 20
+else
+  echo "no pip for python3: the admin API is NOT FUZZED" >&2
+fi
 step env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --locked

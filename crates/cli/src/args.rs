@@ -1,5 +1,6 @@
 //! The command line.
 
+mod admin;
 mod diff;
 mod docs;
 mod explain;
@@ -14,6 +15,7 @@ use cupo_config::ListenSource;
 use cupo_core::Algorithm;
 use tracing::Level;
 
+pub(crate) use admin::{AdminArgs, AdminCommand, KeyArgs, ReachArgs};
 pub(crate) use diff::DiffArgs;
 pub(crate) use docs::{DocsArgs, PageFormat, PageLanguage};
 pub(crate) use explain::ExplainArgs;
@@ -44,6 +46,7 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     Replay(ReplayArgs),
     HashKey(HashKeyArgs),
+    Admin(AdminArgs),
     Schema(SchemaArgs),
     Docs(DocsArgs),
 }

@@ -12,6 +12,7 @@ use cupo_http::BadQuestion;
 use cupo_store_redis::RedisError;
 use thiserror::Error;
 
+use crate::admin::client::NoAnswer;
 use crate::replay::{EventError, Unreadable};
 use crate::store::NoStore;
 
@@ -56,6 +57,10 @@ pub(crate) enum Failure {
     Broken { input: Box<str>, source: io::Error },
     #[error("error: `{}` cannot be written: {source}", path.display())]
     Page { path: PathBuf, source: io::Error },
+    #[error("error: {0}")]
+    NoAnswer(#[from] NoAnswer),
+    #[error("error: the gateway refused: {detail}")]
+    Admin { status: u16, detail: Box<str> },
     #[error("error: the store cannot decide: {0}")]
     Decide(StoreError),
     #[error("error: stdin has no API key; write one a line, as in `cupo hash-key -c cupo.yaml < key.txt`")]
@@ -105,6 +110,8 @@ impl Failure {
     /// 1: the policy or the input is wrong; 2: the options are wrong; 3: the machine did not do its part.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
+            Self::NoAnswer(error) => if error.is_usage() { 2 } else { 3 }.into(),
+            Self::Admin { status, .. } => if *status < 500 { 1 } else { 3 }.into(),
             Self::Config(_)
             | Self::Event { .. }
             | Self::Line { .. }

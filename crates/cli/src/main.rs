@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admin;
 mod args;
 mod check;
 mod diff;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::HashKey(args) => hash_key::run(&args),
+        Command::Admin(args) => admin::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Docs(args) => docs::run(&args),
     };

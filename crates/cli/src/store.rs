@@ -2,10 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cupo_config::{Config, ConfigErrors, MemoryBound, PasswordSource, RedisSource, StoreSource, read_file};
 use cupo_core::{
-    Check, CheckItem, Executed, Key, Preview, Settlement, Store, StoreError, Timestamp, Uncovered, Upkeep,
+    BlockChange, BlockList, Check, CheckItem, Executed, Granted, Key, Preview, Settlement, Store, StoreError,
+    Timestamp, Uncovered, Upkeep,
 };
 use cupo_store_memory::{MemoryStore, MemoryStoreError};
 use cupo_store_redis::{RedisError, RedisSettings, RedisStore, Secret};
@@ -135,6 +137,32 @@ impl Upkeep for AnyStore {
         match self {
             Self::Memory(store) => Upkeep::reset(store, key).await,
             Self::Redis(store) => Upkeep::reset(store, key).await,
+        }
+    }
+
+    async fn grant(&self, item: &CheckItem, now: Timestamp) -> Result<Granted, StoreError> {
+        match self {
+            Self::Memory(store) => Upkeep::grant(store, item, now).await,
+            Self::Redis(store) => Upkeep::grant(store, item, now).await,
+        }
+    }
+
+    async fn block(
+        &self,
+        key: &Key,
+        span: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<BlockChange, StoreError> {
+        match self {
+            Self::Memory(store) => Upkeep::block(store, key, span, now).await,
+            Self::Redis(store) => Upkeep::block(store, key, span, now).await,
+        }
+    }
+
+    async fn blocks(&self, known: Option<u64>, now: Timestamp) -> Result<Option<BlockList>, StoreError> {
+        match self {
+            Self::Memory(store) => Upkeep::blocks(store, known, now).await,
+            Self::Redis(store) => Upkeep::blocks(store, known, now).await,
         }
     }
 }

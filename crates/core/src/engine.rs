@@ -2,6 +2,7 @@
 
 mod carry;
 mod explain;
+mod upkeep;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use crate::attributes::Attributes;
+use crate::blocks::Blocks;
 use crate::check::{Check, CheckItem, Executed};
 use crate::clock::{Clock, SystemClock};
 use crate::in_force::InForce;
@@ -34,6 +36,7 @@ pub struct Engine<S, C = SystemClock, O = Unobserved> {
     clock: C,
     observer: O,
     fallback: Option<Arc<dyn Fallback>>,
+    blocks: Blocks,
 }
 
 impl<S: fmt::Debug, C: fmt::Debug, O: fmt::Debug> fmt::Debug for Engine<S, C, O> {
@@ -56,6 +59,7 @@ impl<S: Store> Engine<S> {
             clock: SystemClock::new(),
             observer: Unobserved,
             fallback: None,
+            blocks: Blocks::default(),
         }
     }
 }
@@ -70,6 +74,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             clock,
             observer: self.observer,
             fallback: self.fallback,
+            blocks: self.blocks,
         }
     }
 
@@ -82,6 +87,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
             clock: self.clock,
             observer,
             fallback: self.fallback,
+            blocks: self.blocks,
         }
     }
 
@@ -175,7 +181,7 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         attributes: &A,
         now: Timestamp,
     ) -> Result<Outcome, StoreError> {
-        let outcome = match in_force.policy().prepare(attributes) {
+        let outcome = match self.prepare(&in_force, attributes, now) {
             Err(settled) => Outcome::settle(in_force, now, settled),
             Ok(prepared) => match self.execute(&in_force, &prepared.rules, &prepared.check, now).await {
                 Ok(executed) => {
@@ -196,6 +202,18 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
         };
         self.observer.decided(&outcome);
         Ok(outcome)
+    }
+
+    /// What a request has to pass; as an error what settles it without any.
+    fn prepare<A: Attributes + ?Sized>(
+        &self,
+        in_force: &InForce,
+        attributes: &A,
+        now: Timestamp,
+    ) -> Result<Prepared, Settled> {
+        let blocked =
+            self.blocks.load().and_then(|known| in_force.policy().settle_blocked(attributes, &known, now));
+        blocked.map_or_else(|| in_force.policy().prepare(attributes), Err)
     }
 
     /// Decides by what each rule says of a store that cannot; `ask` asks this node's memory.

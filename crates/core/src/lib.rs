@@ -25,6 +25,7 @@
 
 pub mod algorithm;
 mod attributes;
+mod blocks;
 mod calendar;
 mod carry;
 mod carrying;
@@ -58,6 +59,7 @@ mod upkeep;
 
 pub use algorithm::{Algorithm, Change, Charge, Params, State};
 pub use attributes::Attributes;
+pub use blocks::{Block, BlockBook, BlockChange, BlockList, MOST_BLOCKS};
 pub use calendar::{Calendar, CalendarError};
 pub use check::{Check, CheckItem, Decisions, DuplicateKey, Executed, Preview};
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -90,4 +92,4 @@ pub use standing::{Endpoint, Place, Standing};
 pub use store::{Fallback, Refusal, Store, StoreError, Uncovered};
 pub use time::{Resolution, Timestamp};
 pub use token::is_token;
-pub use upkeep::Upkeep;
+pub use upkeep::{Granted, Upkeep};

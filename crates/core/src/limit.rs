@@ -321,6 +321,14 @@ impl Limit {
         self.params.refund(state, tick(now), charge)
     }
 
+    /// Gives `units` back at `now`, whoever used them, as an administrator does: what remains rises by exactly as many, or by all
+    /// that is used where that is less, and at no later instant is less left than without it. [`Change::Keep`] where nothing is
+    /// used.
+    #[must_use]
+    pub fn grant(&self, state: Option<&State>, now: Timestamp, units: u64) -> Change {
+        self.params.grant(state, self.resolution.tick(now), units)
+    }
+
     /// Takes back the slot of a delayed request that was cancelled at `now`: [`refund`](Self::refund) of a leaky bucket, and
     /// nothing of the other algorithms, which do not delay.
     #[must_use]

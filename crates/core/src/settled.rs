@@ -41,6 +41,8 @@ pub enum Entry {
     Listed(Arc<str>),
     /// What the policy says of this caller, such as `callers[3]`.
     Caller(Arc<str>),
+    /// A key that an administrator has blocked for a time, as people are shown it: the rule, then what it counts by.
+    Key(Arc<str>),
 }
 
 impl Entry {
@@ -48,7 +50,7 @@ impl Entry {
     #[must_use]
     pub const fn name(&self) -> &Arc<str> {
         match self {
-            Self::Listed(name) | Self::Caller(name) => name,
+            Self::Listed(name) | Self::Caller(name) | Self::Key(name) => name,
         }
     }
 }

@@ -57,7 +57,7 @@ pub use dialect::{Dialect, Dialects, FieldNames, ResetAs};
 pub use error::PresentationError;
 pub use explanation::{
     BadQuestion, ExplainedAnswer, ExplainedCaller, ExplainedDecision, ExplainedDiagnostic, ExplainedRequest,
-    ExplainedRule, ExplainedSettling, ExplainedUnmet, HeaderLines, Question,
+    ExplainedRule, ExplainedSettling, ExplainedUnmet, HeaderLines, Question, deserialize_whole,
 };
 pub use identity::{Claims, Identify, Identity};
 #[cfg(feature = "jwt")]

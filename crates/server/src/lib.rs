@@ -28,8 +28,8 @@ mod worker;
 
 pub use self::access_log::{AccessLog, LimiterNote, UpstreamDuration};
 pub use self::admin::{
-    AUDIT_TARGET, AdminListener, AdminSettings, AdminTls, AdminToken, Control, PolicyText, RunningAdmin,
-    start_admin,
+    AUDIT_TARGET, AdminListener, AdminSettings, AdminTls, AdminToken, Control, Nearest, NotReloaded,
+    PolicyText, Reloaded, Revision, RunningAdmin, start_admin,
 };
 pub use self::demo::Demo;
 pub use self::edge::RequestBody;

@@ -1,8 +1,8 @@
 //! The store: shards, and checks over several of them.
 
 use cupo_core::{
-    Algorithm, Charge, Check, CheckItem, Decision, Decisions, Executed, Fallback, Key, Limit, Preview,
-    Settlement, Store, StoreError, Timestamp, Uncovered,
+    Algorithm, BlockBook, Charge, Check, CheckItem, Decision, Decisions, Executed, Fallback, Granted, Key,
+    Limit, Preview, Settlement, Store, StoreError, Timestamp, Uncovered,
 };
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -29,6 +29,7 @@ use crate::stats::Stats;
 pub struct MemoryStore {
     seed: Seed,
     shards: Box<[Padded]>,
+    pub(crate) blocks: Mutex<BlockBook>,
 }
 
 /// A shard on cache lines of its own: neighbours do not slow each other down.
@@ -98,6 +99,7 @@ impl MemoryStoreBuilder {
         Ok(MemoryStore {
             seed: self.seed.map_or_else(Seed::random, |(a, b)| Seed::from_words(a, b)),
             shards: (0..shards).map(|_| Padded(Mutex::new(Shard::new(share)))).collect(),
+            blocks: Mutex::default(),
         })
     }
 }
@@ -271,6 +273,15 @@ impl MemoryStore {
         settlements.iter().map(settle).collect()
     }
 
+    /// Gives the units of `item`'s cost back, as [`Limit::grant`] has it.
+    pub fn grant(&self, item: &CheckItem, now: Timestamp) -> Granted {
+        let key = self.seed.of_key(item.key.as_bytes());
+        let mut shard = self.lock(&key);
+        let at = shard.instant(now);
+        let (before, after) = shard.grant(&Item { key, limit: &item.limit, cost: item.cost }, at, &self.seed);
+        Granted { at, before, after }
+    }
+
     /// Forgets what is counted under `key`; whether there was anything.
     pub fn reset(&self, key: &Key) -> bool {
         let key = self.seed.of_key(key.as_bytes());
@@ -319,7 +330,7 @@ impl Default for MemoryStore {
         // The default budget is one that divides; were it not, one shard would hold it.
         let (shards, share) = divide(wanted, cores, size_of::<Padded>()).unwrap_or_default();
         let shards = (0..shards.max(1)).map(|_| Padded(Mutex::new(Shard::new(share)))).collect();
-        Self { seed: Seed::random(), shards }
+        Self { seed: Seed::random(), shards, blocks: Mutex::default() }
     }
 }
 

@@ -26,4 +26,5 @@ mod in_one_shard {
     use super::Counted;
 
     cupo_testkit::conformance!(Counted);
+    cupo_testkit::upkeep_conformance!(Counted);
 }

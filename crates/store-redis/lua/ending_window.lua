@@ -48,4 +48,13 @@ local function ending_window_refund(seen, count, cost, finish)
   return seen, saturating_sub(count, cost)
 end
 
-return ending_window_decide, ending_window_expires_at, ending_window_refund
+-- The new state of a window that gets `units` back: end, count; nothing where there is nothing to give back.
+local function ending_window_grant(limit, seen, count, now, units)
+  count = min(count, limit)
+  if seen <= now or count == 0 or units == 0 then
+    return nil
+  end
+  return seen, saturating_sub(count, units)
+end
+
+return ending_window_decide, ending_window_expires_at, ending_window_refund, ending_window_grant

@@ -46,4 +46,15 @@ local function fixed_window_refund(limit, window, start, count, cost, charged_at
   return start, saturating_sub(count, cost)
 end
 
-return fixed_window_decide, fixed_window_expires_at, fixed_window_refund
+-- The new state of a window that gets `units` back: start, count; nothing where there is nothing to give back.
+local function fixed_window_grant(limit, window, seen, count, now, units)
+  now = max(now, seen)
+  local start = now - now % window
+  count = min(count, limit)
+  if start ~= seen or count == 0 or units == 0 then
+    return nil
+  end
+  return start, saturating_sub(count, units)
+end
+
+return fixed_window_decide, fixed_window_expires_at, fixed_window_refund, fixed_window_grant

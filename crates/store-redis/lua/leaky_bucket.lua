@@ -57,4 +57,19 @@ local function leaky_bucket_cancel(rate, period, queue, backlog, at, now, cost, 
   return backlog - cost * period, now
 end
 
-return leaky_bucket_decide, leaky_bucket_expires_at, leaky_bucket_cancel
+-- The new state of a bucket that gets `units` back: backlog, at; nothing where there is nothing to give back.
+local function leaky_bucket_grant(rate, period, queue, backlog, at, now, units)
+  local places = 0
+  if rate ~= 0 then
+    places = queue + 1
+  end
+  backlog, now = drained(rate, backlog, at, now)
+  backlog = min(backlog, places * period)
+  local back = min(units, places) * period
+  if backlog == 0 or back == 0 then
+    return nil
+  end
+  return saturating_sub(backlog, back), now
+end
+
+return leaky_bucket_decide, leaky_bucket_expires_at, leaky_bucket_cancel, leaky_bucket_grant

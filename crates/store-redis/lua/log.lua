@@ -127,4 +127,4 @@ local function log_save(log, expiry)
   call('PEXPIREAT', key, expiry)
 end
 
-return log_decide, log_append, log_save
+return log_decide, log_append, log_save, log_load

@@ -75,4 +75,31 @@ local function sliding_window_counter_refund(limit, window, start, previous, cur
   return nil
 end
 
-return sliding_window_counter_decide, sliding_window_counter_expires_at, sliding_window_counter_refund
+-- The new state of windows that get `units` back: start, previous, current; nothing where there is nothing to give back. The
+-- current window gets them before the previous one, which fades by itself.
+local function sliding_window_counter_grant(limit, window, seen, previous, current, now, units)
+  now = max(now, seen)
+  local elapsed = now % window
+  local start = now - elapsed
+  if start == seen + window then
+    previous, current = current, 0
+  elseif start ~= seen then
+    previous, current = 0, 0
+  end
+  local left_in_window = window - elapsed
+  local weight = floor_div(previous * left_in_window, window)
+  local used = weight + current
+  if min(used, limit) == 0 or units == 0 then
+    return nil
+  end
+  local target = saturating_sub(min(used, limit), units)
+  current = saturating_sub(current, saturating_sub(used, target))
+  local heavy = saturating_sub(target, current)
+  if weight > heavy then
+    previous = floor_div((heavy + 1) * window - 1, left_in_window)
+  end
+  return start, previous, current
+end
+
+return sliding_window_counter_decide, sliding_window_counter_expires_at, sliding_window_counter_refund,
+  sliding_window_counter_grant

@@ -44,4 +44,21 @@ local function sliding_window_log_decide(limit, window, entry, total, newest, no
   return verdict, retry_after, saturating_sub(limit, live), reset_after, 0, expired, total - live
 end
 
-return sliding_window_log_decide
+-- How much of the newest entries has to go so that `units` are given back.
+local function sliding_window_log_grant(limit, window, entry, total, newest, now, units)
+  if newest then
+    now = max(now, newest)
+  end
+  local live, expired = total, 0
+  local at, entry_cost = entry(1)
+  while at and at + window <= now do
+    live, expired = live - entry_cost, expired + 1
+    at, entry_cost = entry(expired + 1)
+  end
+  if units == 0 then
+    return 0
+  end
+  return saturating_sub(live, saturating_sub(min(live, limit), units))
+end
+
+return sliding_window_log_decide, sliding_window_log_grant

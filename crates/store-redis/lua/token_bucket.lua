@@ -51,4 +51,14 @@ local function token_bucket_refund(capacity, refill, period, missing, at, now, c
   return saturating_sub(missing, left), now
 end
 
-return token_bucket_decide, token_bucket_expires_at, token_bucket_refund
+-- The new state of a bucket that gets `units` back: missing, at; nothing where there is nothing to give back.
+local function token_bucket_grant(capacity, refill, period, missing, at, now, units)
+  missing, now = lacking(refill, capacity * period, missing, at, now)
+  local back = min(units, capacity) * period
+  if missing == 0 or back == 0 then
+    return nil
+  end
+  return saturating_sub(missing, back), now
+end
+
+return token_bucket_decide, token_bucket_expires_at, token_bucket_refund, token_bucket_grant

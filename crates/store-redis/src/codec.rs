@@ -193,6 +193,25 @@ impl Call {
         Self { keys, arguments }
     }
 
+    /// The call that gives the line's cost back; by the caller's clock if `now` is given.
+    pub(crate) fn grant(line: &Line, now: Option<Timestamp>) -> Self {
+        let (tag, numbers) = numbers(&line.limit);
+        let mut packed = vec![tag];
+        for number in numbers.into_iter().chain([line.cost]) {
+            packed.extend(seven(number));
+        }
+        Self::new(&line.name, &[&packed], &[], now)
+    }
+
+    /// A call of one key with these arguments; by the caller's clock if `now` is given.
+    pub(crate) fn new(key: &Name, packed: &[&[u8]], numbers: &[u64], now: Option<Timestamp>) -> Self {
+        let mut arguments: SmallVec<[Argument; 2]> =
+            packed.iter().map(|bytes| Argument::Packed(bytes.to_vec())).collect();
+        arguments.extend(numbers.iter().copied().map(Argument::Number));
+        arguments.extend(now.map(|now| Argument::Number(now.as_micros())));
+        Self { keys: vec![key.clone()], arguments }
+    }
+
     pub(crate) fn command(&self, script: &Script, by: By) -> Cmd {
         let mut command = match by {
             By::Hash => redis::cmd("EVALSHA"),

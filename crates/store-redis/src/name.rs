@@ -16,6 +16,7 @@ use cupo_core::Key;
 const SHORT: usize = 32;
 const HASHED: [u8; 2] = [0x80, 0x00];
 const HASH: usize = 20;
+const BLOCKS: &[u8] = b"blocks";
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// A key's name, and its slot (0 where there is only one).
@@ -35,6 +36,22 @@ pub(crate) struct Naming {
 impl Naming {
     pub(crate) fn new(prefix: &str, tagged: bool) -> Self {
         Self { prefix: prefix.as_bytes().into(), tagged }
+    }
+
+    /// What the hash of blocked keys is called. No key is: the canonical bytes of a short one begin with the length of its rule's
+    /// name, which is below 32.
+    pub(crate) fn name_of_blocks(&self) -> Name {
+        let mut bytes: SmallVec<[u8; 48]> = SmallVec::from_slice(&self.prefix);
+        let mut slot = 0;
+        if self.tagged {
+            let tag = tag(BLOCKS);
+            bytes.push(b'{');
+            bytes.extend_from_slice(&tag);
+            bytes.push(b'}');
+            slot = slot_of(&tag);
+        }
+        bytes.extend_from_slice(BLOCKS);
+        Name { bytes, slot }
     }
 
     pub(crate) fn name(&self, key: &Key) -> Name {
@@ -106,6 +123,7 @@ mod tests {
     fn short_keys_stay_readable_and_long_ones_stay_small() {
         let naming = Naming::new("cupo:", false);
         let name = naming.name(&key("per-client", &[10, 0, 0, 7]));
+        assert_eq!(&naming.name_of_blocks().bytes[..], b"cupo:blocks");
         assert_eq!(&name.bytes[..], b"cupo:\x0aper-client\x01\x00\x04\x0a\x00\x00\x07");
         for length in [30, 32, 33, 200, 20_000] {
             let name = naming.name(&key("per-client", &vec![b'x'; length]));

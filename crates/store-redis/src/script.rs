@@ -50,6 +50,8 @@ pub(crate) struct Scripts {
     pub(crate) settle: Script,
     pub(crate) preview: Script,
     pub(crate) carry: Script,
+    pub(crate) grant: Script,
+    pub(crate) blocks: Script,
 }
 
 impl Scripts {
@@ -58,12 +60,20 @@ impl Scripts {
             StoreClock::Server => Self {
                 check: Script::new(script!("clock.lua", file!("shell.lua"))),
                 settle: Script::new(script!("clock.lua", file!("settle.lua"))),
+                grant: Script::new(script!("clock.lua", file!("grant.lua"))),
+                blocks: Script::new(concat!(file!("number.lua"), file!("clock.lua"), file!("blocks.lua"))),
                 preview: Script::new(script!("clock.lua", file!("preview.lua"), file!("shell.lua"))),
                 carry: Script::new(script!("clock.lua", file!("shell.lua" as "shell"), file!("carry.lua"))),
             },
             StoreClock::Caller => Self {
                 check: Script::new(script!("clock_virtual.lua", file!("shell.lua"))),
                 settle: Script::new(script!("clock_virtual.lua", file!("settle.lua"))),
+                grant: Script::new(script!("clock_virtual.lua", file!("grant.lua"))),
+                blocks: Script::new(concat!(
+                    file!("number.lua"),
+                    file!("clock_virtual.lua"),
+                    file!("blocks.lua")
+                )),
                 preview: Script::new(script!("clock_virtual.lua", file!("preview.lua"), file!("shell.lua"))),
                 carry: Script::new(script!(
                     "clock_virtual.lua",

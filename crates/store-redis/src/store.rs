@@ -28,7 +28,7 @@ use crate::topology::{self, Topology};
 /// Clones share the same connections.
 #[derive(Clone)]
 pub struct RedisStore {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {

@@ -63,3 +63,4 @@ impl Drop for Prefixes {
 }
 
 cupo_testkit::conformance!(Prefixes::on(RedisServer::standalone().start()));
+cupo_testkit::upkeep_conformance!(Prefixes::on(RedisServer::standalone().start()));

@@ -12,7 +12,7 @@ mod support;
 
 use core::time::Duration;
 
-use cupo_core::{Check, Limit, Rate, Refusal, Store, StoreError, Timestamp};
+use cupo_core::{BlockChange, Check, CheckItem, Limit, Rate, Refusal, Store, StoreError, Timestamp, Upkeep};
 use cupo_store_redis::{Deployment, RedisSettings, RedisStore, Secret};
 use cupo_testkit::redis::{Client, Cluster, RedisServer, SentinelTrio};
 use support::{HOUR, bucket, key, one, patient, until, until_answered};
@@ -65,6 +65,19 @@ async fn does_everything(store: &RedisStore) {
     let end = second.at.after(second.decisions[0].reset_after);
     store.cancel(&leaky.items()[0], second.at, end).await.unwrap();
     assert!(store.reset(&key("a", 1)).await.unwrap());
+    for (n, limit) in (0..).zip(limits()).filter(|(n, _)| *n != 1) {
+        let item = CheckItem { key: key("a", n), limit, cost: 2 };
+        let granted = store.grant(&item, Timestamp::EPOCH).await.unwrap();
+        assert_eq!((granted.before, granted.after), (0, 2), "{limit}");
+    }
+    let log = CheckItem { key: key("a", 1), limit: limits()[1], cost: 1 };
+    assert!(store.check(&Check::from(log.clone()), Timestamp::EPOCH).await.unwrap().is_admitted());
+    assert_eq!(store.grant(&log, Timestamp::EPOCH).await.unwrap().after, 3);
+    let minute = Some(Duration::from_secs(60));
+    assert_eq!(store.block(&key("a", 1), minute, Timestamp::EPOCH).await.unwrap(), BlockChange::Done(None));
+    assert_eq!(store.blocks(None, Timestamp::EPOCH).await.unwrap().unwrap().blocks.len(), 1);
+    let lifted = store.block(&key("a", 1), None, Timestamp::EPOCH).await.unwrap();
+    assert!(matches!(lifted, BlockChange::Done(Some(_))), "{lifted:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,4 +24,5 @@ mod from_a_closure {
     use super::ReferenceStore;
 
     cupo_testkit::conformance!(ReferenceStore::default);
+    cupo_testkit::upkeep_conformance!(ReferenceStore::default);
 }

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cupo_config::{AdminSource, AdminTlsSource, Config, ConfigErrors, ListenSource, read_file};
-use cupo_core::{Clock, Engine, Observer};
-use cupo_server::{AdminListener, AdminSettings, AdminTls, AdminToken, Control, RunningAdmin, start_admin};
+use cupo_core::{Clock, Observer};
+use cupo_server::{
+    AdminListener, AdminSettings, AdminTls, AdminToken, Control, Nearest, RunningAdmin, start_admin,
+};
+use cupo_tower::ReloadHandle;
 
 use crate::failure::Failure;
 use crate::store::AnyStore;
@@ -67,10 +70,11 @@ pub(super) struct Bound {
 impl Bound {
     pub(super) fn start<C: Clock + 'static, O: Observer + 'static>(
         self,
-        engine: Arc<Engine<AnyStore, C, O>>,
+        handle: ReloadHandle<AnyStore, C, O>,
+        nearest: Arc<Nearest>,
         control: Arc<dyn Control>,
     ) -> Result<Answering, Failure> {
-        let running = start_admin(self.settings, self.listener, engine, control)?;
+        let running = start_admin(self.settings, self.listener, handle, nearest, control)?;
         Ok(Answering { running, has_tls: self.has_tls })
     }
 }

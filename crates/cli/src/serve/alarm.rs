@@ -1,9 +1,10 @@
 //! Says loudly that the store cannot decide, and that it can again.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cupo_core::{Clock, Observer, Outcome, Rule, Settlement, StoreError, SystemClock};
-use cupo_server::StoreReport;
+use cupo_server::{Nearest, StoreReport};
 use parking_lot::Mutex;
 
 /// Between two lines about an outage that goes on, in microseconds.
@@ -23,10 +24,12 @@ pub(super) struct Alarm {
     /// Failures since the start, and why the last one failed.
     total: AtomicU64,
     last: Mutex<Option<&'static str>>,
+    /// Where keys near their limits are noted, for administrators.
+    nearest: Option<Arc<Nearest>>,
 }
 
 impl Alarm {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(nearest: Option<Arc<Nearest>>) -> Self {
         Self {
             clock: SystemClock::new(),
             failures: AtomicU64::new(0),
@@ -34,6 +37,7 @@ impl Alarm {
             told: AtomicU64::new(0),
             total: AtomicU64::new(0),
             last: Mutex::new(None),
+            nearest,
         }
     }
 
@@ -49,6 +53,9 @@ impl Alarm {
 
 impl Observer for Alarm {
     fn decided(&self, outcome: &Outcome) {
+        if let Some(nearest) = &self.nearest {
+            nearest.observe(outcome);
+        }
         // A request that no rule asked the store about says nothing of the store.
         let asked = outcome.store_error().is_none() && outcome.binding().is_some();
         if !asked || self.failures.load(Ordering::Relaxed) == 0 {

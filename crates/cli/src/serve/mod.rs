@@ -2,6 +2,8 @@
 
 pub(crate) mod admin;
 mod alarm;
+mod blocks;
+mod control;
 mod quick;
 mod reload;
 mod settings;
@@ -14,8 +16,8 @@ use std::sync::Arc;
 use cupo_config::{GatewaySource, ListenSource, StoreSource, UpstreamSource};
 use cupo_core::{Clock, Engine, Policy, SystemClock};
 use cupo_server::{
-    AUDIT_TARGET, AccessLog, Control, Demo, Forwarding, Listeners, PolicyReporter, PolicyText, Running,
-    StoreReporter, Upstream, start_gateway,
+    AUDIT_TARGET, AccessLog, Demo, Forwarding, Listeners, Nearest, PolicyReporter, Running, StoreReporter,
+    Upstream, start_gateway,
 };
 use cupo_store_memory::MemoryStore;
 use cupo_tower::{Answers, CupoLayer};
@@ -30,6 +32,7 @@ use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::store::{self, AnyStore};
 use alarm::Alarm;
+use control::Controlled;
 pub(crate) use reload::LIVE;
 use reload::{Candidate, Reloader, Started};
 pub(crate) use settings::status_path;
@@ -53,7 +56,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         log_thread = Some(thread);
     }
     let forward = Forwarding::new(settings::forward(&plan.gateway, upstream.clone()));
-    let alarm = Arc::new(Alarm::new());
+    let nearest = plan.admin.is_some().then(Arc::<Nearest>::default);
+    let alarm = Arc::new(Alarm::new(nearest.clone()));
     server.store_reporter = plan.store.redis().cloned().map(|store| {
         let alarm = Arc::clone(&alarm);
         StoreReporter::new(move || alarm.report(store.health().disconnected == 0))
@@ -85,9 +89,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let admin = plan.admin.map(admin::Said::bind).transpose()?;
     // Before anybody can know that we are here, and stop us.
     let mut signals = Signals::catch(reloader.has_file()).map_err(Failure::Runtime)?;
+    blocks::follow(&engine, &runtime);
+    let handle = layer.reload_handle();
     let running = start_gateway(server, listeners, forward, layer)?;
     let control = Arc::new(Controlled { reloader: Arc::clone(&reloader) });
-    let admin = admin.map(|admin| admin.start(Arc::clone(&engine), control)).transpose()?;
+    let admin = admin.map(|admin| admin.start(handle, nearest.unwrap_or_default(), control)).transpose()?;
     let url = admin.as_ref().map(admin::Answering::url);
     // The access log has stdout to itself: it is for programs to read.
     let announced = if log_thread.is_some() {
@@ -214,19 +220,6 @@ fn announce(
         )?;
     }
     out.flush()
-}
-
-/// What the command does for administrators.
-struct Controlled {
-    reloader: Arc<Reloader>,
-}
-
-impl Control for Controlled {
-    fn policy_text(&self) -> Option<PolicyText> {
-        let in_force = self.reloader.in_force();
-        let source = in_force.revision.source.as_ref()?;
-        Some(PolicyText { file: source.name().to_owned(), text: admin::redacted(source.text()) })
-    }
 }
 
 /// Logs of the server's go to stderr; what administrators change is told whatever the level.

@@ -1,10 +1,12 @@
 //! The admin API of a gateway whose counters are in its memory.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::administrator::{Administrator, administered};
 use crate::client::{Client, Response, get, request};
-use crate::process::{Gateway, PolicyFile, Stream, cupo, run};
+use crate::process::{Gateway, PolicyFile, Stream, cupo, run, wait};
 use crate::upstream;
 
 const TOKEN: &str = "0123456789abcdef-ops";
@@ -238,4 +240,261 @@ fn a_slow_or_silent_administrator_does_not_stop_the_gateway() {
     let (status, said) = gateway.end();
     assert_eq!(status.code(), Some(0), "{said:?}");
     assert!(said.iter().all(|(stream, line)| *stream == Stream::Out || !line.contains("ERROR")), "{said:?}");
+}
+
+/// How often a request of this client is let pass, of so many.
+fn passing(gateway: &Gateway, count: usize, fields: &[&str]) -> usize {
+    (0..count).filter(|_| request(gateway.address, "GET", "/", fields).status == 200).count()
+}
+
+#[test]
+fn units_are_given_back_and_never_more_than_were_used() {
+    let (gateway, admin) = local("");
+    assert_eq!(passing(&gateway, 8, &[]), 5);
+    let grant = |units: Value| {
+        admin.post("/v1/grant", &json!({ "rule": "per-client", "parts": ["127.0.0.1"], "units": units }))
+    };
+    let given = grant(json!(2)).json();
+    assert_eq!(
+        (&given["given"], &given["remaining_before"], &given["remaining"]),
+        (&json!(2), &json!(0), &json!(2))
+    );
+    assert_eq!(passing(&gateway, 4, &[]), 2);
+    let given = grant(json!(1_000)).json();
+    assert_eq!((&given["given"], &given["remaining"]), (&json!(5), &json!(5)));
+    let given = grant(json!(3)).json();
+    assert_eq!((&given["given"], &given["remaining"]), (&json!(0), &json!(5)));
+    assert_eq!(passing(&gateway, 8, &[]), 5);
+    assert_eq!(grant(json!(0)).status, 422);
+    assert_eq!(grant(json!(-1)).status, 400);
+    assert_eq!(grant(json!(1.5)).status, 400);
+    let change = &admin.get("/v1/audit?n=1").json()["changes"][0];
+    assert_eq!((&change["what"], &change["after"]), (&json!("grant"), &json!({ "remaining": 5 })));
+}
+
+#[test]
+fn a_key_is_blocked_until_its_time_or_until_it_is_lifted() {
+    let (mut gateway, admin) = local("access_log: true\n");
+    let key = json!({ "rule": "by-key", "parts": ["k1"] });
+    let with = |mut key: Value, seconds: u64| {
+        key["seconds"] = seconds.into();
+        key
+    };
+    assert_eq!(request(gateway.address, "GET", "/", &["X-Api-Key: k1"]).status, 200);
+    let blocked = admin.post("/v1/block", &with(key.clone(), 3_600));
+    assert_eq!(blocked.status, 200, "{blocked:?}");
+    assert_eq!(blocked.json()["before_us"], Value::Null);
+    // Whatever else it would be, it is refused as the block-list refuses, at once and everywhere.
+    let refused = request(gateway.address, "GET", "/", &["X-Api-Key: k1"]);
+    assert_eq!((refused.status, refused.header("retry-after")), (403, None), "{refused:?}");
+    let line = gateway.line(|line| line.contains("\"verdict\":\"block\""));
+    assert!(line.contains("by-key api_key=sha256:") && !line.contains("k1\""), "{line}");
+    assert_eq!(request(gateway.address, "GET", "/", &["X-Api-Key: k2"]).status, 200);
+    assert_eq!(get(gateway.address, "/").status, 200);
+    // What was refused took nothing.
+    let state = admin.post("/v1/state", &key).json();
+    assert_eq!(state["counters"][0]["used"], 1, "{state}");
+    assert!(state["blocked_us"].as_u64().unwrap() > 3_500_000_000, "{state}");
+    let list = admin.get("/v1/blocks").json();
+    assert_eq!(list["blocks"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(
+        (&list["blocks"][0]["rule"], &list["blocks"][0]["parts"]),
+        (&json!("by-key"), &state["parts"])
+    );
+    let explained =
+        admin.post("/v1/explain", &json!({ "path": "/", "headers": { "x-api-key": "k1" } })).json();
+    assert_eq!(
+        (&explained["settled"]["by"], &explained["response"]["status"]),
+        (&json!("block"), &json!(403))
+    );
+    // As it is listed it can be lifted.
+    let shown = json!({ "rule": "by-key", "parts": list["blocks"][0]["parts"] });
+    let lifted = admin.post("/v1/unblock", &shown).json();
+    assert!(lifted["before_us"].as_u64().unwrap() > 0 && lifted["left_us"].is_null(), "{lifted}");
+    assert_eq!(request(gateway.address, "GET", "/", &["X-Api-Key: k1"]).status, 200);
+    assert_eq!(admin.get("/v1/blocks").json()["blocks"], json!([]));
+    // It ends by itself.
+    admin.post("/v1/block", &with(key.clone(), 1));
+    assert_eq!(request(gateway.address, "GET", "/", &["X-Api-Key: k1"]).status, 403);
+    wait(Duration::from_millis(1_050));
+    assert_eq!(request(gateway.address, "GET", "/", &["X-Api-Key: k1"]).status, 200);
+    for seconds in [0, 2_592_001] {
+        assert_eq!(admin.post("/v1/block", &with(key.clone(), seconds)).status, 422);
+    }
+    assert_eq!(admin.post("/v1/block", &key).status, 400, "an end is always there");
+    let whats: Vec<String> = admin.get("/v1/audit").json()["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| change["what"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(whats, ["block", "unblock", "block"]);
+}
+
+#[test]
+fn a_block_holds_for_who_is_unlimited_or_allowed_and_for_rules_that_only_watch() {
+    let policy = PolicyFile::new(
+        "admin: { listen: 127.0.0.1:0 }\nallow: [{ name: health, path: /health }]\nrules:\n  \
+         - { name: watch, key: ip, limit: 1000/s, action: shadow }\n",
+    );
+    let (gateway, admin) =
+        administered(&["-c", &policy.path(), "--upstream", &format!("http://{}", upstream::ok())]);
+    assert_eq!(get(gateway.address, "/health").status, 200);
+    admin.post("/v1/block", &json!({ "rule": "watch", "parts": ["127.0.0.1"], "seconds": 60 }));
+    assert_eq!(get(gateway.address, "/health").status, 403);
+    assert_eq!(get(gateway.address, "/").status, 403);
+    admin.post("/v1/block", &json!({ "rule": "watch", "parts": ["127.0.0.2"], "seconds": 60 }));
+    admin.post("/v1/unblock", &json!({ "rule": "watch", "parts": ["127.0.0.1"] }));
+    assert_eq!(get(gateway.address, "/").status, 200);
+}
+
+#[test]
+fn keys_nearest_to_their_limits_are_listed_and_can_be_said_again() {
+    let (gateway, admin) = local("");
+    assert_eq!(admin.get("/v1/nearest").json()["keys"], json!([]));
+    assert_eq!(passing(&gateway, 1, &["X-Api-Key: far"]), 1);
+    assert_eq!(passing(&gateway, 2, &["X-Api-Key: near"]), 2);
+    let all = admin.get("/v1/nearest").json();
+    let names: Vec<&str> =
+        all["keys"].as_array().unwrap().iter().map(|key| key["rule"].as_str().unwrap()).collect();
+    // 3 of 5 by the address, 2 of 3 by the key.
+    assert_eq!(names, ["by-key", "per-client"], "{all}");
+    assert_eq!(admin.get("/v1/nearest?n=1").json()["keys"].as_array().unwrap().len(), 1);
+    let near = &admin.get("/v1/nearest?rule=by-key").json()["keys"][0];
+    assert_eq!((&near["used"], &near["remaining"], &near["quota"]), (&json!(2), &json!(1), &json!(3)));
+    let reset = admin.post("/v1/reset", &json!({ "rule": near["rule"], "parts": near["parts"] }));
+    assert_eq!(reset.json()["found"], true);
+    assert_eq!(admin.get("/v1/nearest?rule=by-key").json()["keys"], json!([]));
+    assert_eq!(admin.get("/v1/nearest?rule=nobody").status, 404);
+    assert_eq!(admin.get("/v1/nearest?n=201").status, 400);
+}
+
+#[test]
+fn a_request_is_explained() {
+    let (gateway, admin) = local("");
+    assert_eq!(passing(&gateway, 2, &[]), 2);
+    let explained = admin.post("/v1/explain", &json!({ "path": "/users/7" }));
+    assert_eq!(explained.status, 200, "{explained:?}");
+    let explained = explained.json();
+    assert_eq!((&explained["verdict"], &explained["rules"][0]["remaining"]), (&json!("admit"), &json!(3)));
+    assert_eq!(passing(&gateway, 8, &[]), 3, "it took nothing");
+    assert_eq!(admin.post("/v1/explain", &json!({ "path": "/", "x": 1 })).status, 400);
+    assert_eq!(admin.post("/v1/explain", &json!({ "path": "/", "peer": "nobody" })).status, 422);
+}
+
+#[test]
+fn plans_have_a_counter_each_and_the_one_that_is_used_is_meant() {
+    let policy = PolicyFile::new(
+        "admin: { listen: 127.0.0.1:0 }\ntrusted_proxies: [127.0.0.1]\nplans:\n  free: { requests: 3/1000d }\n  \
+         gold: { requests: 9/100d }\nplan: { from: [header(x-plan)], default: free }\nrules:\n  \
+         - { name: requests, key: ip, limit: { plan: requests } }\n",
+    );
+    let (gateway, admin) =
+        administered(&["-c", &policy.path(), "--upstream", &format!("http://{}", upstream::ok())]);
+    assert_eq!(passing(&gateway, 2, &["X-Plan: gold"]), 2);
+    let key = json!({ "rule": "requests", "parts": ["127.0.0.1"] });
+    let state = admin.post("/v1/state", &key).json();
+    let used: Vec<(&Value, &Value)> =
+        state["counters"].as_array().unwrap().iter().map(|c| (&c["tiers"][0], &c["used"])).collect();
+    assert_eq!(used, [(&json!("free"), &json!(0)), (&json!("gold"), &json!(2))], "{state}");
+    let with = |field: &str, value: Value| {
+        let mut key = key.clone();
+        key[field] = value;
+        key
+    };
+    let gold = admin.post("/v1/state", &with("tier", json!("gold"))).json();
+    assert_eq!(gold["counters"].as_array().unwrap().len(), 1);
+    let given = admin.post("/v1/grant", &with("units", json!(1))).json();
+    assert_eq!((&given["tiers"], &given["given"]), (&json!(["gold"]), &json!(1)));
+    assert_eq!(passing(&gateway, 1, &["X-Plan: free"]), 1);
+    let both = admin.post("/v1/grant", &with("units", json!(1)));
+    assert_eq!((both.status, both.json()["type"].clone()), (409, json!("urn:cupo:problem:ambiguous")));
+    let mut free = with("units", json!(1));
+    free["tier"] = json!("free");
+    assert_eq!(admin.post("/v1/grant", &free).json()["given"], 1);
+    assert_eq!(admin.post("/v1/state", &with("tier", json!("platinum"))).status, 404);
+    let reset = admin.post("/v1/reset", &key).json();
+    assert_eq!(reset["after"][1]["used"], 0, "{reset}");
+}
+
+#[test]
+fn a_policy_is_reloaded_refused_and_rolled_back() {
+    let policy = |limit: u64| {
+        format!(
+            "admin: {{ listen: 127.0.0.1:0 }}\nrules:\n  - {{ name: per-client, key: ip, limit: {limit}/1000d }}\n"
+        )
+    };
+    let file = PolicyFile::new(&policy(5));
+    let (gateway, admin) =
+        administered(&["-c", &file.path(), "--upstream", &format!("http://{}", upstream::ok())]);
+    assert_eq!(passing(&gateway, 3, &[]), 3);
+    let first = admin.get("/v1/policy").json()["revision"].clone();
+    let none = admin.post("/v1/rollback", &json!({}));
+    assert_eq!((none.status, none.json()["type"].clone()), (409, json!("urn:cupo:problem:not-reloaded")));
+    std::fs::write(file.path(), policy(9)).unwrap();
+    // Whoever is faster: the watch of the file, or this.
+    let reloaded = admin.send("POST", "/v1/reload", &[], "");
+    assert_eq!(reloaded.status, 200, "{reloaded:?}");
+    let second = admin.get("/v1/policy").json()["revision"].clone();
+    assert_ne!(first, second);
+    assert_eq!(reloaded.json()["after"], second);
+    assert_eq!(get(gateway.address, "/").remaining(), 5, "what was counted stays");
+    std::fs::write(file.path(), "rules: []\n").unwrap();
+    let refused = admin.post("/v1/reload", &json!({}));
+    assert_eq!(
+        (refused.status, refused.json()["type"].clone()),
+        (422, json!("urn:cupo:problem:policy-refused"))
+    );
+    assert!(refused.json()["detail"].as_str().unwrap().contains("cupo.yaml:1:"), "{refused:?}");
+    assert_eq!(get(gateway.address, "/").remaining(), 4);
+    assert_eq!(admin.post("/v1/rollback", &json!({ "to": "nothing" })).status, 404);
+    let back = admin.post("/v1/rollback", &json!({ "to": first }));
+    assert_eq!((back.status, back.json()["after"].clone()), (200, first.clone()), "{back:?}");
+    assert_eq!(get(gateway.address, "/").header("x-ratelimit-limit"), Some("5"));
+    let history = admin.get("/v1/history").json();
+    let newest = &history["revisions"][0];
+    assert_eq!(
+        (&newest["id"], &newest["in_force"], &newest["rollback"]),
+        (&first, &json!(true), &json!(true))
+    );
+    assert_eq!(history["revisions"][1]["id"], second);
+    let changes = admin.get("/v1/audit").json();
+    let last = &changes["changes"][0];
+    assert_eq!((&last["what"], &last["after"]["revision"]), (&json!("rollback"), &first));
+    assert_eq!(last["before"]["revision"], second);
+    assert_eq!(admin.post("/v1/reload", &json!({ "x": 1 })).status, 400);
+}
+
+#[test]
+fn every_route_of_the_document_answers_as_it_says() {
+    let file = PolicyFile::new(&format!("admin: {{ listen: 127.0.0.1:0 }}\n{RULES}"));
+    let upstream = format!("http://{}", upstream::ok());
+    let (_gateway, admin) = administered(&["-c", &file.path(), "--upstream", &upstream]);
+    let document = admin.get("/v1/openapi.json").json();
+    let docs = std::fs::read_to_string(crate::process::root().join("docs/openapi.json")).unwrap();
+    assert_eq!(document, serde_json::from_str::<Value>(&docs).unwrap());
+    let key = json!({ "rule": "per-client", "parts": ["127.0.0.1"], "units": 1, "seconds": 1, "path": "/" });
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let schema = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+            let response = match schema.as_str().map(|name| name.trim_start_matches("#/components/schemas/"))
+            {
+                Some(name) => {
+                    let fields = document["components"]["schemas"][name]["properties"].as_object().unwrap();
+                    let body: serde_json::Map<String, Value> = key
+                        .as_object()
+                        .unwrap()
+                        .iter()
+                        .filter(|(field, _)| fields.contains_key(*field))
+                        .map(|(k, v)| (k.clone(), v.clone()))
+                        .collect();
+                    admin.post(path, &body.into())
+                }
+                None => admin.send(&method.to_uppercase(), path, &[], ""),
+            };
+            let status = response.status.to_string();
+            assert!(operation["responses"].get(&status).is_some(), "{method} {path}: {response:?}");
+            assert!(response.status == 200 || path == "/v1/rollback", "{method} {path}: {response:?}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ const CODES: [&str; 3] = ["Exit codes:\n  0  ", "\n  1  ", "\n  3  "];
 fn of_the_command() {
     let out = has_all(
         &["--help"],
-        &["serve ", "check ", "explain ", "replay ", "schema ", "-V, --version", "\n  2  "],
+        &["serve ", "check ", "explain ", "replay ", "schema ", "admin ", "-V, --version", "\n  2  "],
     );
     assert!(CODES.iter().all(|code| out.contains(code)), "{out}");
     assert_eq!(run(&["help"], "").out, out);
@@ -200,4 +200,24 @@ fn no_line_is_too_long_for_a_page() {
             assert!(line.chars().count() <= 125, "{line}");
         }
     }
+}
+
+#[test]
+fn of_admin() {
+    let out = has_all(
+        &["admin", "--help"],
+        &[
+            "--url <URL>",
+            "--token-env <NAME>",
+            "--json",
+            "stdin",
+            "nearest",
+            "rollback",
+            CODES[0],
+            CODES[1],
+            CODES[2],
+        ],
+    );
+    assert!(out.contains("[default: http://127.0.0.1:9090]"), "{out}");
+    has_all(&["admin", "block", "--help"], &["--for <DURATION>", "<RULE>", "[PARTS]"]);
 }

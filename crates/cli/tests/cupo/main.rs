@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod admin;
+mod admin_command;
 mod administrator;
 mod agreement;
 mod answers;
+mod certificates;
 mod check;
 mod client;
 mod curl;

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking, and some tell figures"
 )]
 
+mod admin;
 mod bad_days;
 mod bad_days_of_a_cluster;
 mod carry;
@@ -22,6 +23,9 @@ mod reload;
 mod replay;
 mod serve;
 
+#[path = "../cupo/administrator.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+mod administrator;
 #[path = "../cupo/client.rs"]
 #[allow(dead_code, reason = "the other tests use the rest")]
 mod client;

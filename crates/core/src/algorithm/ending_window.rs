@@ -91,6 +91,15 @@ pub fn refund(state: &State, cost: u64, end: u64) -> Option<State> {
     (end == state.end).then_some(State { end, count: state.count.saturating_sub(cost) })
 }
 
+/// Gives `units` back at tick `now`, whoever used them; the new state, or `None` where there is nothing to give back. The window
+/// ends when it would have.
+#[must_use]
+pub fn grant(params: &Params, state: &State, now: u64, units: u64) -> Option<State> {
+    let count = state.count.min(params.count);
+    (state.end > now && count > 0 && units > 0)
+        .then_some(State { end: state.end, count: count.saturating_sub(units) })
+}
+
 /// The end of the window: from then on the state decides like no state.
 #[must_use]
 pub const fn expires_at(state: &State) -> u64 {

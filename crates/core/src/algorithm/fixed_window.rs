@@ -58,6 +58,16 @@ pub fn refund(params: &Params, state: &State, cost: u64, charged_at: u64) -> Opt
     (start == state.start).then_some(State { start, count: state.count.saturating_sub(cost) })
 }
 
+/// Gives `units` back at tick `now`, whoever used them; the new state, or `None` where there is nothing to give back.
+#[must_use]
+pub fn grant(params: &Params, state: &State, now: u64, units: u64) -> Option<State> {
+    let now = now.max(state.start);
+    let start = now.saturating_sub(modulo(now, params.window));
+    let count = state.count.min(params.count);
+    (start == state.start && count > 0 && units > 0)
+        .then_some(State { start, count: count.saturating_sub(units) })
+}
+
 /// The end of the window: from then on the state decides like no state.
 #[must_use]
 pub fn expires_at(params: &Params, state: &State) -> u64 {

@@ -86,6 +86,17 @@ pub fn cancel(params: &Params, state: &State, now: u64, cost: u64, end: u64) -> 
     Some(State { backlog, at: now })
 }
 
+/// Gives `units` back at tick `now`, whoever used them; the new state, or `None` where there is nothing to give back. Slots that
+/// were promised stay promised, so for a while more may leave than the rate says.
+#[must_use]
+pub fn grant(params: &Params, state: &State, now: u64, units: u64) -> Option<State> {
+    let places = params.places();
+    let (backlog, at) = params.drained(Some(state), now);
+    let backlog = backlog.min(places.saturating_mul(params.period));
+    let back = units.min(places).saturating_mul(params.period);
+    (backlog > 0 && back > 0).then_some(State { backlog: backlog.saturating_sub(back), at })
+}
+
 /// The tick at which the backlog has drained: from then on the state decides like no state.
 #[must_use]
 pub fn expires_at(params: &Params, state: &State) -> u64 {

@@ -122,6 +122,8 @@ pub enum Change {
     SlidingWindowLog(sliding_window_log::Entry),
     /// The log gives back what this entry was charged.
     SlidingWindowLogRefund(sliding_window_log::Entry),
+    /// The log gives back so many units of its newest entries.
+    SlidingWindowLogGrant(u64),
 }
 
 /// What a store has to know to give back a charge: plain data, made of the decision that charged it.
@@ -227,6 +229,36 @@ impl Params {
         }
     }
 
+    /// Gives `units` back at tick `now`, whoever used them: what remains rises by exactly as many, or by all that is used where
+    /// that is less. [`Change::Keep`] where nothing is, or `state` is of another algorithm.
+    #[must_use]
+    pub fn grant(&self, state: Option<&State>, now: u64, units: u64) -> Change {
+        let change = match (self, state) {
+            (Self::FixedWindow(p), Some(State::FixedWindow(s))) => {
+                fixed_window::grant(p, s, now, units).map(Into::into)
+            }
+            (Self::EndingWindow(p), Some(State::EndingWindow(s))) => {
+                ending_window::grant(p, s, now, units).map(Into::into)
+            }
+            (Self::SlidingWindowCounter(p), Some(State::SlidingWindowCounter(s))) => {
+                sliding_window_counter::grant(p, s, now, units).map(Into::into)
+            }
+            (Self::TokenBucket(p), Some(State::TokenBucket(s))) => {
+                token_bucket::grant(p, s, now, units).map(Into::into)
+            }
+            (Self::LeakyBucket(p), Some(State::LeakyBucket(s))) => {
+                leaky_bucket::grant(p, s, now, units).map(Into::into)
+            }
+            (Self::SlidingWindowLog(p), Some(State::SlidingWindowLog(s))) => {
+                Some(sliding_window_log::grant(p, s, now, units))
+                    .filter(|back| *back > 0)
+                    .map(Change::SlidingWindowLogGrant)
+            }
+            _ => None,
+        };
+        change.unwrap_or(Change::Keep)
+    }
+
     /// The tick from which on `state` decides like no state at all; 0 for a state of another algorithm.
     #[must_use]
     pub fn expires_at(&self, state: &State) -> u64 {
@@ -252,9 +284,13 @@ impl Params {
             Change::SlidingWindowCounter(s) => State::SlidingWindowCounter(s),
             Change::TokenBucket(s) => State::TokenBucket(s),
             Change::LeakyBucket(s) => State::LeakyBucket(s),
-            Change::SlidingWindowLogRefund(entry) => {
+            Change::SlidingWindowLogRefund(_) | Change::SlidingWindowLogGrant(_) => {
                 if let Some(State::SlidingWindowLog(log)) = state {
-                    log.refund(entry);
+                    match change {
+                        Change::SlidingWindowLogRefund(entry) => log.refund(entry),
+                        Change::SlidingWindowLogGrant(units) => log.take_newest(units),
+                        _ => {}
+                    }
                     if log.is_empty() {
                         *state = None;
                     }

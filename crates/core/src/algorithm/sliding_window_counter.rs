@@ -99,6 +99,38 @@ pub fn refund(params: &Params, state: &State, cost: u64, charged_at: u64) -> Opt
     }
 }
 
+/// Gives `units` back at tick `now`, whoever used them; the new state, or `None` where there is nothing to give back.
+///
+/// The current window gets them back before the previous one, which fades by itself; of that one as much goes as makes it weigh
+/// what is left. Neither grows, so no later instant is worse for it.
+#[must_use]
+pub fn grant(params: &Params, state: &State, now: u64, units: u64) -> Option<State> {
+    let Params { count: limit, window } = *params;
+    let now = now.max(state.start);
+    let elapsed = modulo(now, window);
+    let start = now.saturating_sub(elapsed);
+    let (previous, current) = if start == state.start {
+        (state.previous, state.current)
+    } else if start == state.start.saturating_add(window) {
+        (state.current, 0)
+    } else {
+        (0, 0)
+    };
+    let left_in_window = window.saturating_sub(elapsed);
+    let weight = floor_div(previous.saturating_mul(left_in_window), window);
+    let used = weight.saturating_add(current);
+    if used.min(limit) == 0 || units == 0 {
+        return None;
+    }
+    let target = used.min(limit).saturating_sub(units);
+    let current = current.saturating_sub(used.saturating_sub(target));
+    let heavy = target.saturating_sub(current);
+    // The most that weighs so much.
+    let most = floor_div(heavy.saturating_add(1).saturating_mul(window).saturating_sub(1), left_in_window);
+    let previous = if weight > heavy { most } else { previous };
+    Some(State { start, previous, current })
+}
+
 /// The tick at which neither window weighs any more: from then on the state decides like no state.
 #[must_use]
 pub fn expires_at(params: &Params, state: &State) -> u64 {

@@ -68,6 +68,20 @@ impl State {
         }
     }
 
+    /// Takes `units` out of the newest entries.
+    pub fn take_newest(&mut self, mut units: u64) {
+        while let Some(newest) = self.entries.back_mut() {
+            let taken = units.min(newest.cost);
+            units = units.saturating_sub(taken);
+            newest.cost = newest.cost.saturating_sub(taken);
+            self.total = self.total.saturating_sub(taken);
+            if newest.cost > 0 {
+                return;
+            }
+            self.entries.pop_back();
+        }
+    }
+
     /// Whether nothing is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -135,6 +149,20 @@ pub fn decide(params: &Params, state: Option<&State>, now: u64, cost: u64) -> (D
         None => (live, newest.unwrap_or(now).saturating_add(window).saturating_sub(now)),
     };
     (decision(verdict, limit, limit.saturating_sub(charged), reset_after), append)
+}
+
+/// How much of the newest entries has to go so that `units` are given back at tick `now`, whoever used them: what would have
+/// counted longest.
+#[must_use]
+pub fn grant(params: &Params, state: &State, now: u64, units: u64) -> u64 {
+    let Params { count: limit, window } = *params;
+    let now = state.entries.back().map_or(now, |newest| now.max(newest.at));
+    let expired = state.entries.iter().take_while(|e| e.at.saturating_add(window) <= now);
+    let live = expired.fold(state.total, |live, entry| live.saturating_sub(entry.cost));
+    if units == 0 {
+        return 0;
+    }
+    live.saturating_sub(live.min(limit).saturating_sub(units))
 }
 
 /// The tick at which the newest entry leaves: from then on the state decides like no state.

@@ -85,6 +85,14 @@ pub fn refund(params: &Params, state: &State, now: u64, cost: u64, charged_at: u
     (left > 0).then_some(State { missing: missing.saturating_sub(left), at })
 }
 
+/// Gives `units` back at tick `now`, whoever used them; the new state, or `None` where there is nothing to give back.
+#[must_use]
+pub fn grant(params: &Params, state: &State, now: u64, units: u64) -> Option<State> {
+    let (missing, at) = params.lacking(state, now);
+    let back = units.min(params.capacity).saturating_mul(params.period);
+    (missing > 0 && back > 0).then_some(State { missing: missing.saturating_sub(back), at })
+}
+
 /// The tick at which the bucket is full again: from then on the state decides like no state.
 #[must_use]
 pub fn expires_at(params: &Params, state: &State) -> u64 {

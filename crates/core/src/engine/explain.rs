@@ -29,7 +29,12 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     ) -> Explanation {
         let now = self.clock.now();
         let policy = Arc::clone(in_force.policy());
-        let Traced { caller, rules, prepared } = policy.trace(attributes);
+        let Traced { caller, rules, mut prepared } = policy.trace(attributes);
+        if let Some(blocked) =
+            self.blocks.load().and_then(|known| policy.settle_blocked(attributes, &known, now))
+        {
+            prepared = Err(blocked);
+        }
         let (counted, outcome) = match prepared {
             Err(settled) => (Vec::new(), Ok(Outcome::settle(in_force, now, settled))),
             Ok(prepared) => self.explain_prepared(in_force, prepared, now).await,

@@ -218,12 +218,33 @@ impl Key {
         parts
     }
 
+    /// The key whose canonical bytes these are; `None` where they are none.
+    #[must_use]
+    pub fn from_canonical(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields::of(bytes);
+        let mut key = Self::builder(core::str::from_utf8(fields.field()?).ok()?);
+        while !fields.is_empty() {
+            let (tag, name, value) = fields.part()?;
+            key.push(tag, core::str::from_utf8(name).ok()?, value);
+        }
+        let key = key.build();
+        (key.as_bytes() == bytes).then_some(key)
+    }
+
+    /// The name of the rule.
+    #[must_use]
+    pub fn rule_name(&self) -> &[u8] {
+        let scope = Fields::of(self.as_bytes()).field().unwrap_or_default();
+        // How states are to be read follows behind it.
+        scope.split(|byte| *byte < 16).next().unwrap_or_default()
+    }
+
     /// The key of the same parts under the name of its rule alone, whichever limit counts them.
     #[must_use]
     pub fn without_limit(&self) -> Self {
         let mut fields = Fields::of(self.as_bytes());
-        let scope = fields.field().unwrap_or_default();
-        let mut key = Self::builder(core::str::from_utf8(scope).unwrap_or_default());
+        let _scope = fields.field();
+        let mut key = Self::builder(core::str::from_utf8(self.rule_name()).unwrap_or_default());
         while let Some((tag, name, value)) = fields.part() {
             if tag_name(tag & !HASHED).is_some() {
                 key.push(tag, core::str::from_utf8(name).unwrap_or_default(), value);
@@ -262,7 +283,7 @@ mod tests {
     use super::{Key, KeySpec, SaidError};
 
     fn said(spec: &[&str], parts: &[&str]) -> Result<Key, SaidError> {
-        let prefix = Key::builder("r").part(0x40, "", b"\x05").build();
+        let prefix = Key::scope("r", &[1, 0x16]);
         let spelling = |_: &_, value: &str| value.as_bytes().to_vec();
         KeySpec::parse(spec).unwrap().said(&prefix, parts, 64, &Hasher::new(None), &spelling)
     }
@@ -334,5 +355,13 @@ mod tests {
         let plain = Key::builder("r").part(2, "", &[203, 0, 113, 7]).build();
         assert_eq!(key.without_limit(), plain);
         assert_eq!(plain.without_limit(), plain);
+        assert_eq!(Key::from_canonical(plain.as_bytes()), Some(plain.clone()));
+        assert_eq!((key.rule_name(), plain.rule_name()), (&b"r"[..], &b"r"[..]));
+        for end in 0..plain.as_bytes().len() {
+            let cut = Key::from_canonical(&plain.as_bytes()[..end]);
+            assert!(cut.is_none_or(|cut| cut.as_bytes().len() == end), "{end}");
+        }
+        assert_eq!(Key::from_canonical(b""), None);
+        assert_eq!(Key::from_canonical(b"\x81\x00r"), None, "a length in another spelling");
     }
 }

@@ -211,7 +211,7 @@ impl Prepared {
 impl Rule {
     /// The route of a request whose normal path is not what the rule matches: another reading is. By the normal one a caller
     /// could invent counters.
-    fn doubtful_route<'a>(&'a self, route: &Route<'a>) -> Option<Route<'a>> {
+    pub(super) fn doubtful_route<'a>(&'a self, route: &Route<'a>) -> Option<Route<'a>> {
         let template = self.conditions.path().filter(|own| !own.matches(route.path))?;
         Some(Route { path: template.as_str(), template: Some(template) })
     }

@@ -2,6 +2,7 @@
 
 mod action;
 mod applies;
+mod blocked;
 mod changes;
 mod check;
 mod compile;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::Policy;
+use super::{Policy, Rule};
 use crate::check::CheckItem;
 use crate::key::{Key, SaidError, Spelling};
 
@@ -29,6 +29,8 @@ pub enum NameError {
 pub struct Named {
     /// The rule's name and the parts of the key, whichever limit counts them.
     pub key: Key,
+    /// The rule's index in [`Policy::rules`].
+    pub rule: usize,
     /// One counter, or one for each limit that callers may have by the rule. Each asks for nothing.
     pub counters: Vec<Counter>,
 }
@@ -57,7 +59,8 @@ impl Policy {
         tier: Option<&str>,
         spelling: Spelling<'_>,
     ) -> Result<Named, NameError> {
-        let rule = self.rules.iter().find(|own| &*own.name == rule).ok_or(NameError::UnknownRule)?;
+        let named = |own: &(usize, &Rule)| &*own.1.name == rule;
+        let (index, rule) = self.rules.iter().enumerate().find(named).ok_or(NameError::UnknownRule)?;
         let said =
             |prefix: &Key| rule.key.said(prefix, parts, self.trust.ipv6_prefix, &self.hasher, spelling);
         let key = said(&Key::builder(&rule.name).build())?;
@@ -81,6 +84,6 @@ impl Policy {
                 counters.push(Counter { tiers, times, item });
             }
         }
-        Ok(Named { key, counters })
+        Ok(Named { key, rule: index, counters })
     }
 }

@@ -3,6 +3,7 @@
 mod question;
 mod report;
 mod text;
+mod whole;
 mod words;
 
 pub use question::{BadQuestion, HeaderLines, Question};
@@ -10,3 +11,4 @@ pub use report::{
     ExplainedAnswer, ExplainedCaller, ExplainedDecision, ExplainedDiagnostic, ExplainedRequest,
     ExplainedRule, ExplainedSettling, ExplainedUnmet,
 };
+pub use whole::deserialize_whole;

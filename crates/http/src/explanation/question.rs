@@ -9,6 +9,7 @@ use http::{Method, Request, Uri};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::whole::deserialize_whole;
 use crate::peer::Peer;
 
 /// A request to explain, as JSON has it: `{"method":"POST","path":"/orders?page=2","headers":{"x-api-key":"k"}}`. Nothing but the
@@ -34,7 +35,7 @@ pub struct Question {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relayed: bool,
     /// Bytes of the body.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_none", deserialize_with = "deserialize_whole")]
     pub body_bytes: u64,
 }
 

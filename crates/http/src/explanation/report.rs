@@ -133,6 +133,9 @@ pub struct ExplainedRule {
     /// What it counts the request under. Hashed values show the beginning of their hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The parts of that key, each as the admin API takes it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// The limit, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
@@ -246,6 +249,7 @@ impl ExplainedRequest {
             says: words::OF_STATUS.to_owned(),
             unmet: None,
             key: None,
+            parts: Vec::new(),
             limit: None,
             quota: None,
             cost: None,
@@ -319,6 +323,7 @@ fn one_rule(rule: &cupo_core::RuleView<'_>, explanation: &Explanation) -> Explai
         unmet,
         scope: rule.rule.key().to_string(),
         key: rule.counted.map(|item| item.key.to_string()),
+        parts: rule.counted.map_or_else(Vec::new, |item| item.key.said_parts()),
         limit: rule.counted.map(|item| item.limit.to_string()),
         quota: rule.counted.map(|item| item.limit.quota()),
         cost: rule.counted.map(|item| item.cost),

@@ -9,6 +9,7 @@ mod control;
 mod limiter;
 mod listener;
 mod name;
+mod nearest;
 mod problem;
 mod router;
 mod routes;
@@ -16,14 +17,16 @@ mod settings;
 mod tls;
 
 pub use self::audit::AUDIT_TARGET;
-pub use self::control::{Control, PolicyText};
+pub use self::control::{Control, NotReloaded, PolicyText, Reloaded, Revision};
 pub use self::listener::{AdminListener, RunningAdmin};
+pub use self::nearest::Nearest;
 pub use self::settings::{AdminSettings, AdminToken};
 pub use self::tls::AdminTls;
 
 use std::sync::Arc;
 
-use cupo_core::{Clock, Engine, Observer, Store, Upkeep};
+use cupo_core::{Clock, Observer, Store, Upkeep};
+use cupo_tower::ReloadHandle;
 
 use crate::error::Error;
 use audit::Audit;
@@ -35,9 +38,11 @@ pub(crate) struct Admin {
     limiter: Arc<dyn Limiter>,
     control: Arc<dyn Control>,
     audit: Audit,
+    nearest: Arc<Nearest>,
 }
 
-/// Answers administrators on `listener`, about `engine`, on a thread of its own.
+/// Answers administrators on `listener`, about the layer of `handle`, on a thread of its own. `nearest` has to be shown every outcome
+/// of its engine.
 ///
 /// # Errors
 /// [`Error::AdminOpen`] if others reach the listener and there is no token; [`Error::Worker`] if the thread or its runtime
@@ -45,7 +50,8 @@ pub(crate) struct Admin {
 pub fn start_admin<S, C, O>(
     settings: AdminSettings,
     listener: AdminListener,
-    engine: Arc<Engine<S, C, O>>,
+    handle: ReloadHandle<S, C, O>,
+    nearest: Arc<Nearest>,
     control: Arc<dyn Control>,
 ) -> Result<RunningAdmin, Error>
 where
@@ -58,6 +64,6 @@ where
     {
         return Err(Error::AdminOpen { address });
     }
-    let admin = Admin { settings, limiter: engine, control, audit: Audit::default() };
+    let admin = Admin { settings, limiter: Arc::new(handle), control, audit: Audit::default(), nearest };
     listener.start(Arc::new(admin))
 }

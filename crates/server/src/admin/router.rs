@@ -76,6 +76,14 @@ impl Call {
             .map_err(|error| Problem::bad_request(format!("The body is not what belongs here: {error}")))
     }
 
+    /// The same, which may be left out.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(crate) fn optional_body<T: DeserializeOwned + Default>(&self) -> Result<T, Problem> {
+        if self.body.is_empty() { Ok(T::default()) } else { self.body() }
+    }
+
     /// # Errors
     /// There is a parameter that is not `known`.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {

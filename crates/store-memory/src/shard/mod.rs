@@ -1,6 +1,7 @@
 //! A shard: some of the keys, under one lock. A check is planned, which changes nothing, and then committed or not.
 
 mod carry;
+mod grant;
 mod room;
 
 use core::time::Duration;
@@ -221,7 +222,12 @@ impl Shard {
 
     #[inline]
     fn change(&mut self, slot: &mut Slot, limit: &Limit, change: Change, most: usize) {
-        if matches!(change, Change::SlidingWindowLog(_) | Change::SlidingWindowLogRefund(_)) {
+        if matches!(
+            change,
+            Change::SlidingWindowLog(_)
+                | Change::SlidingWindowLogRefund(_)
+                | Change::SlidingWindowLogGrant(_)
+        ) {
             return self.append(slot, limit, change, most);
         }
         if let (Some(number), false) = (slot.heap_number(), matches!(change, Change::Keep)) {
@@ -346,7 +352,10 @@ impl Shard {
 fn put(slot: &mut Slot, limit: &Limit, change: &Change, decision: Option<&Decision>) -> bool {
     // A branch for each, so that each becomes the few stores that it is.
     match *change {
-        Change::Keep | Change::SlidingWindowLog(_) | Change::SlidingWindowLogRefund(_) => false,
+        Change::Keep
+        | Change::SlidingWindowLog(_)
+        | Change::SlidingWindowLogRefund(_)
+        | Change::SlidingWindowLogGrant(_) => false,
         Change::FixedWindow(s) => put_state(slot, limit, &State::FixedWindow(s), None),
         Change::EndingWindow(s) => put_state(slot, limit, &State::EndingWindow(s), None),
         Change::SlidingWindowCounter(s) => put_state(slot, limit, &State::SlidingWindowCounter(s), None),

@@ -21,10 +21,10 @@ pub(crate) fn file(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files in order. All but these four are joined as functions of their name, which are called where they are needed.
+/// The files in order. All but these are joined as functions of their name, which are called where they are needed.
 fn joined(names: &[&str]) -> String {
     let join = |name: &&str| match *name {
-        "number" | "state" | "shell" | "settle" => file(name),
+        "number" | "state" | "shell" | "grant" | "settle" => file(name),
         clock if clock.starts_with("clock") => file(clock),
         name => format!("local function {name}()\n{}\nend", file(name)),
     };

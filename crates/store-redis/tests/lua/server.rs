@@ -39,6 +39,7 @@ pub(crate) struct Server {
     real_check: Vec<u8>,
     virtual_settle: Vec<u8>,
     virtual_carry: Vec<u8>,
+    virtual_grant: Vec<u8>,
 }
 
 impl Server {
@@ -54,7 +55,8 @@ impl Server {
         let virtual_settle = load("clock_virtual", "settle");
         let virtual_carry =
             redis.command(&["SCRIPT", "LOAD", &scripts::carrying("clock_virtual")]).bytes().to_owned();
-        Self { redis, virtual_check, real_check, virtual_settle, virtual_carry }
+        let virtual_grant = load("clock_virtual", "grant");
+        Self { redis, virtual_check, real_check, virtual_settle, virtual_carry, virtual_grant }
     }
 
     /// Executes checks at a virtual instant, or at the server's own.
@@ -199,6 +201,20 @@ impl Server {
         assert_eq!(bytes.len(), 12);
         assert!(bytes[11] <= 1, "{bytes:?}");
         (wide(&bytes[..7]), wide(&bytes[7..11]), bytes[11] == 1)
+    }
+
+    /// Gives units back at a virtual instant: that instant, what remained before, and what remains now.
+    pub(crate) fn grant(&self, key: &str, limit: &Limit, units: u64, now: u64) -> [u64; 3] {
+        let mut packed = vec![tag(limit)];
+        packed.extend(numbers(limit.params()).into_iter().chain([units]).flat_map(seven));
+        let now = now.to_string();
+        let words =
+            [b"EVALSHA", self.virtual_grant.as_slice(), b"1", key.as_bytes(), &packed, now.as_bytes()];
+        let reply = self.redis.command(&words);
+        let bytes = reply.bytes();
+        assert_eq!(bytes.len(), 21, "{bytes:?}");
+        let mut numbers = bytes.chunks(7).map(|n| n.iter().fold(0, |n, &byte| n << 8 | u64::from(byte)));
+        core::array::from_fn(|_| numbers.next().unwrap())
     }
 
     /// What is kept for a key: its tag and its state. `None` where there is nothing.

@@ -18,6 +18,7 @@ mod preview;
 mod reference;
 mod reloads;
 mod settle;
+mod upkeep;
 
 use core::future::Future;
 use core::pin::pin;
@@ -44,6 +45,7 @@ pub use preview::a_preview_is_what_a_check_answers;
 pub use reference::ReferenceStore;
 pub use reloads::reloads_keep_what_was_consumed;
 pub use settle::charges_are_settled;
+pub use upkeep::{blocks_are_kept_until_they_end, resets_forget_and_grants_give_back};
 
 /// How to make the stores that are tried. Every closure that makes one serves where its futures need no runtime.
 pub trait Setup: Sync {
@@ -140,6 +142,27 @@ macro_rules! conformance {
             fn $part() {
                 $crate::conformance::$part(&$setup);
             })+
+        }
+    };
+}
+
+/// The same for a store that administrators may put right: a module `upkeep`.
+#[macro_export]
+macro_rules! upkeep_conformance {
+    ($setup:expr) => {
+        mod upkeep {
+            #[allow(unused_imports, clippy::wildcard_imports, reason = "the setup is written outside")]
+            use super::*;
+
+            #[test]
+            fn resets_forget_and_grants_give_back() {
+                $crate::conformance::resets_forget_and_grants_give_back(&$setup);
+            }
+
+            #[test]
+            fn blocks_are_kept_until_they_end() {
+                $crate::conformance::blocks_are_kept_until_they_end(&$setup);
+            }
         }
     };
 }

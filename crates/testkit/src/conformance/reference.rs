@@ -1,10 +1,11 @@
 //! The simplest store that is right: the suite's own positive control, and an example.
 
+use core::time::Duration;
 use std::collections::HashMap;
 
 use cupo_core::{
-    Check, CheckItem, Executed, Fallback, Key, Preview, Settlement, State, Store, StoreError, Timestamp,
-    Uncovered,
+    BlockBook, BlockChange, BlockList, Check, CheckItem, Executed, Fallback, Granted, Key, Preview,
+    Settlement, State, Store, StoreError, Timestamp, Uncovered, Upkeep,
 };
 use parking_lot::Mutex;
 
@@ -17,6 +18,7 @@ struct Inner {
     states: HashMap<Key, State>,
     /// The latest instant shown. States are forgotten by it, so none may be asked for earlier.
     clock: Timestamp,
+    blocks: BlockBook,
 }
 
 impl ReferenceStore {
@@ -29,7 +31,7 @@ impl ReferenceStore {
 
 impl Fallback for ReferenceStore {
     fn execute(&self, check: &Check, now: Timestamp) -> Executed {
-        let Inner { states, clock } = &mut *self.0.lock();
+        let Inner { states, clock, .. } = &mut *self.0.lock();
         let at = now.max(*clock);
         *clock = at;
         let mut decisions = cupo_core::Decisions::new();
@@ -60,7 +62,7 @@ impl Fallback for ReferenceStore {
     }
 
     fn preview(&self, check: &Check, now: Timestamp) -> Preview {
-        let Inner { states, clock } = &*self.0.lock();
+        let Inner { states, clock, .. } = &*self.0.lock();
         let at = now.max(*clock);
         let decide = |item: &CheckItem, cost| {
             let tick = item.limit.resolution().tick(at);
@@ -78,7 +80,7 @@ impl Fallback for ReferenceStore {
     }
 
     fn cancel(&self, item: &CheckItem, now: Timestamp, end: Timestamp) {
-        let Inner { states, clock } = &mut *self.0.lock();
+        let Inner { states, clock, .. } = &mut *self.0.lock();
         let at = now.max(*clock);
         *clock = at;
         let mut state = states.remove(&item.key);
@@ -88,7 +90,7 @@ impl Fallback for ReferenceStore {
     }
 
     fn settle(&self, settlements: &[Settlement], now: Timestamp) -> Uncovered {
-        let Inner { states, clock } = &mut *self.0.lock();
+        let Inner { states, clock, .. } = &mut *self.0.lock();
         let at = now.max(*clock);
         *clock = at;
         let settle = |Settlement { key, limit, charge, actual }: &Settlement| {
@@ -100,6 +102,38 @@ impl Fallback for ReferenceStore {
             uncovered
         };
         settlements.iter().map(settle).collect()
+    }
+}
+
+impl Upkeep for ReferenceStore {
+    async fn reset(&self, key: &Key) -> Result<bool, StoreError> {
+        Ok(self.0.lock().states.remove(key).is_some())
+    }
+
+    async fn grant(&self, item: &CheckItem, now: Timestamp) -> Result<Granted, StoreError> {
+        let Inner { states, clock, .. } = &mut *self.0.lock();
+        let at = now.max(*clock);
+        *clock = at;
+        let mut state = states.remove(&item.key);
+        let before = item.limit.decide(state.as_ref(), at, 0).0.remaining;
+        let change = item.limit.grant(state.as_ref(), at, item.cost);
+        item.limit.apply(&mut state, change);
+        let after = item.limit.decide(state.as_ref(), at, 0).0.remaining;
+        states.extend(state.map(|state| (item.key.clone(), state)));
+        Ok(Granted { at, before, after })
+    }
+
+    async fn block(
+        &self,
+        key: &Key,
+        span: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<BlockChange, StoreError> {
+        Ok(self.0.lock().blocks.set(key, span, now))
+    }
+
+    async fn blocks(&self, known: Option<u64>, now: Timestamp) -> Result<Option<BlockList>, StoreError> {
+        Ok(self.0.lock().blocks.list(known, now))
     }
 }
 
@@ -118,7 +152,7 @@ impl Store for ReferenceStore {
     }
 
     async fn carry(&self, from: &CheckItem, to: &CheckItem, now: Timestamp) -> Result<(), StoreError> {
-        let Inner { states, clock } = &mut *self.0.lock();
+        let Inner { states, clock, .. } = &mut *self.0.lock();
         let at = now.max(*clock);
         *clock = at;
         if from.key == to.key || from.limit.algorithm() != to.limit.algorithm() {

@@ -25,7 +25,6 @@ pub(crate) enum By {
     /// Whoever sent SIGHUP.
     Signal,
     /// An administrator.
-    #[allow(dead_code, reason = "for the admin API")]
     Admin(Box<str>),
 }
 
@@ -61,7 +60,6 @@ pub(crate) struct Entry {
     /// Since when it is in force, or was last put in force.
     pub(crate) since: Timestamp,
     /// Who put it in force then.
-    #[allow(dead_code, reason = "for the admin API")]
     pub(crate) by: By,
     /// Whether that was a rollback.
     pub(crate) rollback: bool,

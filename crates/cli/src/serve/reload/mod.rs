@@ -39,10 +39,8 @@ pub(crate) enum NotReloaded {
     #[error("{}", .0.whole)]
     Refused(Refused),
     #[error("there is no policy `{0}` to go back to")]
-    #[allow(dead_code, reason = "for the admin API")]
     Unknown(Box<str>),
     #[error("there is no policy to go back to: this one is the first")]
-    #[allow(dead_code, reason = "for the admin API")]
     NoneBefore,
 }
 
@@ -184,7 +182,6 @@ impl Reloader {
     ///
     /// # Errors
     /// [`NotReloaded`]: what is wrong; what was in force stays in force.
-    #[allow(dead_code, reason = "for the admin API")]
     pub(crate) fn reload(&self, by: &By) -> Result<Reloaded, NotReloaded> {
         let mut file = self.file.as_ref().ok_or(NotReloaded::NoFile)?.lock();
         file.watched.look_at_once();
@@ -197,7 +194,6 @@ impl Reloader {
     ///
     /// # Errors
     /// [`NotReloaded`]: there is no such policy.
-    #[allow(dead_code, reason = "for the admin API")]
     pub(crate) fn rollback(&self, to: Option<&str>, by: &By) -> Result<Reloaded, NotReloaded> {
         // Nobody else changes the policy meanwhile.
         let file = self.file.as_ref().map(Mutex::lock);
@@ -220,7 +216,6 @@ impl Reloader {
     }
 
     /// The policies that were in force, the newest first, each once.
-    #[allow(dead_code, reason = "for the admin API")]
     pub(crate) fn history(&self) -> Vec<Entry> {
         self.shown.lock().history.iter().cloned().collect()
     }

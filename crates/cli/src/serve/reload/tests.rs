@@ -41,7 +41,7 @@ impl Fixture {
         let first = Candidate::load(&path, None).map_err(|failure| failure.to_string()).unwrap();
         let store = AnyStore::open(&StoreSource::default(), None).unwrap();
         let engine = Engine::new(Arc::clone(&first.config.policy), store);
-        let engine = Arc::new(engine.with_observer(Arc::new(Alarm::new())));
+        let engine = Arc::new(engine.with_observer(Arc::new(Alarm::new(None))));
         let handle = CupoLayer::new(engine).answers(first.answers.clone()).reload_handle();
         let overruled = if text.starts_with("store") { vec!["listen"] } else { vec!["store"] };
         let started = Started::with(&first, upstream(1), overruled);

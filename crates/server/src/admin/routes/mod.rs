@@ -1,7 +1,13 @@
 //! The routes, one file for each thing that they are about, and one line each here.
 
 mod audit;
+mod blocks;
+mod explain;
+mod grant;
+mod nearest;
+mod openapi;
 mod policy;
+mod reload;
 mod reset;
 mod state;
 
@@ -28,6 +34,16 @@ const fn change(path: &'static str, run: fn(Call) -> Answer) -> Route {
 pub(crate) const ROUTES: &[Route] = &[
     ask("/v1/state", |call| Box::pin(state::state(call))),
     change("/v1/reset", |call| Box::pin(reset::reset(call))),
+    change("/v1/grant", |call| Box::pin(grant::grant(call))),
+    change("/v1/block", |call| Box::pin(blocks::block(call))),
+    change("/v1/unblock", |call| Box::pin(blocks::unblock(call))),
+    get("/v1/blocks", |call| Box::pin(blocks::blocks(call))),
+    get("/v1/nearest", |call| Box::pin(nearest::nearest(call))),
+    ask("/v1/explain", |call| Box::pin(explain::explain(call))),
     get("/v1/policy", |call| Box::pin(policy::policy(call))),
+    change("/v1/reload", |call| Box::pin(reload::reload(call))),
+    change("/v1/rollback", |call| Box::pin(reload::rollback(call))),
+    get("/v1/history", |call| Box::pin(reload::history(call))),
     get("/v1/audit", |call| Box::pin(audit::audit(call))),
+    get("/v1/openapi.json", |call| Box::pin(openapi::openapi(call))),
 ];

@@ -8,6 +8,8 @@ use crate::admin::router::{Call, Reply};
 
 #[derive(Serialize)]
 struct Effective {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
     rules: Vec<ShownRule>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tiers: Vec<String>,
@@ -51,10 +53,13 @@ struct Shown {
 /// The policy in force: what its rules mean, and the file without secrets.
 pub(super) async fn policy(call: Call) -> Result<Reply, Problem> {
     call.only(&[])?;
-    let policy = call.admin.limiter.policy();
+    let in_force = call.admin.limiter.in_force();
+    let policy = in_force.policy();
     let text = call.admin.control.policy_text();
+    let revision = call.admin.control.history().into_iter().next().map(|revision| revision.id);
     Reply::json(&Effective {
-        rules: policy.rules().iter().map(|rule| shown(rule, &policy)).collect(),
+        revision,
+        rules: policy.rules().iter().map(|rule| shown(rule, policy)).collect(),
         tiers: policy.tiers().map(ToOwned::to_owned).collect(),
         default_tier: policy.default_tier().map(ToOwned::to_owned),
         callers: policy.callers(),

@@ -22,9 +22,10 @@ struct Reset {
 pub(super) async fn reset(call: Call) -> Result<Reply, Problem> {
     call.only(&[])?;
     let name: KeyName = call.body()?;
-    let policy = call.admin.limiter.policy();
-    let named = name.find(&policy)?;
-    let (_, before) = state::counters(&call.admin, &named).await?;
+    let in_force = call.admin.limiter.in_force();
+    let named = name.find(in_force.policy())?;
+    // What was counted by an earlier limit is taken over by this, and so is forgotten too.
+    let (_, before) = state::counters(&call.admin, &in_force, &named).await?;
     let mut found = false;
     let mut keys: Vec<_> = named.counters.iter().map(|counter| &counter.item.key).collect();
     keys.sort_unstable();
@@ -32,7 +33,7 @@ pub(super) async fn reset(call: Call) -> Result<Reply, Problem> {
     for key in keys {
         found |= call.admin.limiter.reset(key).await?;
     }
-    let (at, after) = state::counters(&call.admin, &named).await?;
+    let (at, after) = state::counters(&call.admin, &in_force, &named).await?;
     let key = ShownKey::of(&name.rule, &named.key);
     let used =
         |counters: &[ShownCounter]| json!({ "used": counters.iter().map(|c| c.used).collect::<Vec<_>>() });

@@ -1,8 +1,9 @@
 //! The state of a key.
 
-use cupo_core::{Check, CheckItem, Decision, Named, Timestamp};
+use cupo_core::{Counter, InForce, Named, Timestamp};
 use serde::Serialize;
 
+use super::blocks::micros;
 use crate::admin::Admin;
 use crate::admin::name::{KeyName, ShownKey, ShownLimit};
 use crate::admin::problem::Problem;
@@ -17,6 +18,8 @@ struct State {
     key: ShownKey,
     /// When, by the clock that decides.
     at_us: u64,
+    /// How long it is blocked for still; `null` where it is not.
+    blocked_us: Option<u64>,
     counters: Vec<ShownCounter>,
     truncated: bool,
 }
@@ -32,16 +35,24 @@ pub(super) struct ShownCounter {
     reset_after_us: u64,
 }
 
+impl ShownCounter {
+    /// What is left, of 2^16.
+    pub(super) fn left(&self) -> u64 {
+        self.remaining.saturating_mul(1 << 16).checked_div(self.limit.quota).unwrap_or(0)
+    }
+}
+
 /// What is used and left.
 pub(super) async fn state(call: Call) -> Result<Reply, Problem> {
     call.only(&[])?;
     let name: KeyName = call.body()?;
-    let policy = call.admin.limiter.policy();
-    let named = name.find(&policy)?;
-    let (at, counters) = counters(&call.admin, &named).await?;
+    let in_force = call.admin.limiter.in_force();
+    let named = name.find(in_force.policy())?;
+    let (at, counters) = counters(&call.admin, &in_force, &named).await?;
     Reply::json(&State {
         key: ShownKey::of(&name.rule, &named.key),
         at_us: at.as_micros(),
+        blocked_us: call.admin.limiter.blocked_for(&named.key).map(micros),
         counters,
         truncated: named.counters.len() > MOST,
     })
@@ -50,28 +61,33 @@ pub(super) async fn state(call: Call) -> Result<Reply, Problem> {
 /// The balance of each counter, as a peek shows it.
 pub(super) async fn counters(
     admin: &Admin,
+    in_force: &InForce,
     named: &Named,
 ) -> Result<(Timestamp, Vec<ShownCounter>), Problem> {
-    let (mut at, mut shown) = (admin.limiter.now(), Vec::with_capacity(named.counters.len().min(MOST)));
     let counters = named.counters.get(..MOST).unwrap_or(&named.counters);
+    let (mut at, mut shown) = (admin.limiter.now(), Vec::with_capacity(counters.len()));
     // Each by itself: several may share a key.
-    for counter in counters {
-        let (peeked, decision) = peek(admin, &counter.item).await?;
+    for one in counters {
+        let (peeked, balance) = counter(admin, in_force, named.rule, one).await?;
         at = peeked;
-        shown.push(ShownCounter {
-            limit: ShownLimit::of(counter),
-            used: decision.limit.saturating_sub(decision.remaining),
-            remaining: decision.remaining,
-            reset_after_us: u64::try_from(decision.reset_after.as_micros()).unwrap_or(u64::MAX),
-        });
+        shown.push(balance);
     }
     Ok((at, shown))
 }
 
-/// The balance of one counter.
-pub(super) async fn peek(admin: &Admin, item: &CheckItem) -> Result<(Timestamp, Decision), Problem> {
-    let check = Check::from(CheckItem { cost: 0, ..item.clone() });
-    let executed = admin.limiter.check(&check).await?;
-    let decision = executed.decisions.first().copied().ok_or(cupo_core::StoreError::Unavailable)?;
-    Ok((executed.at, decision))
+/// The balance of one counter, and when that is.
+pub(super) async fn counter(
+    admin: &Admin,
+    in_force: &InForce,
+    rule: usize,
+    counter: &Counter,
+) -> Result<(Timestamp, ShownCounter), Problem> {
+    let (at, decision) = admin.limiter.balance(in_force, rule, &counter.item).await?;
+    let shown = ShownCounter {
+        limit: ShownLimit::of(counter),
+        used: decision.limit.saturating_sub(decision.remaining),
+        remaining: decision.remaining,
+        reset_after_us: micros(decision.reset_after),
+    };
+    Ok((at, shown))
 }
