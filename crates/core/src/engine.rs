@@ -334,11 +334,18 @@ impl<S: Store, C: Clock, O: Observer> Engine<S, C, O> {
     /// # Errors
     /// [`StoreError`] where the store could not settle it: then what was charged stays charged. The observer has been told.
     pub async fn settle(&self, settling: &Settling) -> Result<u64, StoreError> {
+        self.settle_at(settling, self.clock.now()).await
+    }
+
+    /// Settles what a request was charged at `now`. A store with a clock of its own goes by that one.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store could not settle it: then what was charged stays charged. The observer has been told.
+    pub async fn settle_at(&self, settling: &Settling, now: Timestamp) -> Result<u64, StoreError> {
         settling.unknown().for_each(|rule| self.observer.cost_unknown(rule));
         if settling.settlements().is_empty() {
             return Ok(0);
         }
-        let now = self.clock.now();
         let uncovered = if settling.is_local() {
             let settle = |local: &Arc<dyn Fallback>| local.settle(settling.settlements(), now);
             self.fallback.as_ref().map(settle).unwrap_or_default()

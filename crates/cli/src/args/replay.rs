@@ -73,7 +73,7 @@ docs/replay.md for their fields. Lines of a log that cannot be read are counted 
 Events are JSON lines; each is answered by one line of JSON on stdout, in order, unless a summary is asked for.
 
 Event (all but t_us optional; an unknown field is an error):
-  {"t_us":0,"peer":"203.0.113.9","method":"GET","path":"/","headers":{"x-key":"k1"},"descriptors":{},"cost":1}
+  {"t_us":0,"peer":"203.0.113.9","method":"GET","path":"/","headers":{"x-key":"k1"},"descriptors":{},"cost":1,"status":200}
 
   t_us         microseconds since the Unix epoch, below 2^52; time that steps back grants nothing extra
   peer         the address that the connection came from; proxies are trusted as the policy says
@@ -82,6 +82,7 @@ Event (all but t_us optional; an unknown field is an error):
   headers      name to value, or to a list of values for several lines
   descriptors  name to value: what other programs say of the request
   cost         multiples of a rule's cost; 0 is a peek; 1 if not said
+  status       of the response, for rules that charge some only; without one, what they reserve stays charged
 
 Answer:
   {"t_us":0,"allowed":true,"binding":"rule-name","decisions":[{"rule":"rule-name","key":"rule-name ip=203.0.113.9",

@@ -97,6 +97,10 @@ impl Decider {
             let identity = verifier.map(|by| by.identify(&request.headers, request.at)).unwrap_or_default();
             let attributes = request.attributes(judge.policy.trust(), &identity, &judge.presentation);
             let outcome = finish(&self.runtime, judge.engine.decide_at(&attributes, request.at))?;
+            if outcome.awaits_response() && request.status.is_some() {
+                let settling = outcome.settled_by(request);
+                finish(&self.runtime, judge.engine.settle_at(&settling, request.at))?;
+            }
             match sink {
                 Sink::Answers(answers) => return Ok(answers.push(request.at.as_micros(), outcome)),
                 Sink::Report(report) => report.decided(index, request.at, &outcome),

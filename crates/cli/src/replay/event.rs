@@ -73,6 +73,7 @@ pub(super) struct Event<'a> {
     descriptors: Pairs<'a, false>,
     #[serde(default = "one")]
     cost: u64,
+    status: Option<u16>,
 }
 
 const fn one() -> u64 {
@@ -115,7 +116,7 @@ impl<'a> Event<'a> {
             };
             headers.append(name, value);
         }
-        let (peer, descriptors, cost) = (self.peer, self.descriptors, self.cost);
-        Ok(Request { at, peer, method, uri, headers, descriptors, cost })
+        let (peer, descriptors, cost, status) = (self.peer, self.descriptors, self.cost, self.status);
+        Ok(Request { at, peer, method, uri, headers, descriptors, cost, status })
     }
 }

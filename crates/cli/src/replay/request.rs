@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use cupo_core::{Attributes, Timestamp, Trust};
+use cupo_core::{Attributes, ResponseAttributes, Timestamp, Trust};
 use cupo_http::{Identity, Presentation, RequestAttributes};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Uri};
@@ -20,6 +20,14 @@ pub(super) struct Request<'a> {
     pub(super) headers: HeaderMap,
     pub(super) descriptors: Pairs<'a, false>,
     pub(super) cost: u64,
+    /// Of the response, where the record tells it.
+    pub(super) status: Option<u16>,
+}
+
+impl ResponseAttributes for Request<'_> {
+    fn status(&self) -> Option<u16> {
+        self.status
+    }
 }
 
 impl Request<'_> {

@@ -104,6 +104,7 @@ mod tests {
             headers: HeaderMap::new(),
             descriptors: Pairs::default(),
             cost,
+            status: None,
         }
     }
 

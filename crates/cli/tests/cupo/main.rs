@@ -40,6 +40,7 @@ mod replay_errors;
 mod replay_inputs;
 mod replay_logs;
 mod replay_page;
+mod replay_settling;
 mod replay_summary;
 mod schema;
 mod standings;

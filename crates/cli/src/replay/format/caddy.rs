@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::head::{Headers, address, head, instant};
+use super::head::{Headers, address, head, instant, status};
 use super::json::scalar;
 use super::time::{Times, scaled};
 use super::{Skip, Unreadable};
@@ -16,6 +16,8 @@ struct Line<'a> {
     ts: Option<&'a RawValue>,
     #[serde(borrow)]
     duration: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
     #[serde(borrow)]
     request: Option<Asked<'a>>,
 }
@@ -63,5 +65,6 @@ pub(super) fn parse(text: &str, times: &mut Times) -> Result<Request<'static>, S
             headers.add(name, value.as_bytes());
         }
     }
-    Ok(headers.request(at, peer, head))
+    let status = line.status.and_then(scalar).and_then(|text| status(&text));
+    Ok(headers.request(at, peer, head, status))
 }

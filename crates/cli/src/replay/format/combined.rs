@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-use super::head::{Headers, address, instant, request_line};
+use super::head::{Headers, address, instant, request_line, status};
 use super::time::Times;
 use super::{Skip, Unreadable};
 use crate::replay::request::Request;
@@ -16,7 +16,9 @@ pub(super) fn parse(line: &[u8], times: &mut Times) -> Result<Request<'static>, 
     let mut headers = Headers::default();
     let peer = who(before, &mut headers)?;
     let at = instant(at)?;
-    // Status and size are of no interest. Then come the referer, the agent and, in a usual form of nginx, who was forwarded.
+    // The size is of no interest. Then come the referer, the agent and, in a usual form of nginx, who was forwarded.
+    let word = rest.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
+    let status = core::str::from_utf8(word).ok().and_then(status);
     let mut texts = Texts(rest);
     if let Some(referer) = texts.next() {
         headers.add("referer", &referer);
@@ -27,7 +29,7 @@ pub(super) fn parse(line: &[u8], times: &mut Times) -> Result<Request<'static>, 
     if let Some(forwarded) = texts.next().filter(|text| is_forwarded_for(text)) {
         headers.add("x-forwarded-for", &forwarded);
     }
-    Ok(headers.request(at, peer, request_line(&request)?))
+    Ok(headers.request(at, peer, request_line(&request)?, status))
 }
 
 /// The time, what stands before it and what behind it. The user before it is whatever the client said, but has no quotes.

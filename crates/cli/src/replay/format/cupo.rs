@@ -16,11 +16,14 @@ struct Line<'a> {
     method: Text<'a>,
     #[serde(borrow)]
     path: Text<'a>,
+    /// None where the client hung up.
+    status: Option<u16>,
 }
 
 pub(super) fn parse(text: &str) -> Result<Request<'static>, Skip> {
     let line: Line<'_> = serde_json::from_str(text).map_err(Unreadable::Json)?;
     let (Text(peer), Text(method), Text(path)) = (line.peer, line.method, line.path);
     let peer = address(&peer)?;
-    Ok(Headers::default().request(instant(line.time_us)?, peer, head(method.as_bytes(), path.as_bytes())?))
+    let head = head(method.as_bytes(), path.as_bytes())?;
+    Ok(Headers::default().request(instant(line.time_us)?, peer, head, line.status))
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::head::{Headers, address, head, instant, request_line};
+use super::head::{Headers, address, head, instant, request_line, status};
 use super::json::{scalar, walk};
 use super::time::{Times, scaled};
 use super::{Skip, Unreadable};
@@ -22,6 +22,7 @@ struct Found<'a> {
     method: Best<'a>,
     target: Best<'a>,
     query: Option<Cow<'a, str>>,
+    status: Option<u16>,
     headers: Headers,
 }
 
@@ -61,6 +62,7 @@ impl<'a> Found<'a> {
             "path" => better(&mut self.target, 2, value),
             "uri" => better(&mut self.target, 3, value),
             "args" | "query_string" => self.query = Some(value),
+            "status" | "response_code" => self.status = status(&value),
             "host" | "authority" => self.headers.set("host", value.as_bytes()),
             "user_agent" => self.headers.set("user-agent", value.as_bytes()),
             "x_forwarded_for" => self.headers.set("x-forwarded-for", value.as_bytes()),
@@ -101,5 +103,5 @@ pub(super) fn parse(text: &str, times: &mut Times) -> Result<Request<'static>, S
         (_, _, Some(line)) => request_line(line.as_bytes()),
         _ => Err(Skip::NoRequest),
     }?;
-    Ok(found.headers.request(at, peer, head))
+    Ok(found.headers.request(at, peer, head, found.status))
 }

@@ -30,6 +30,11 @@ pub(super) fn instant(micros: u64) -> Result<Timestamp, Unreadable> {
     if at.as_micros() == micros { Ok(at) } else { Err(Unreadable::Time(micros.to_string().into())) }
 }
 
+/// The status of a response; `None` where the log tells none, as of a client that hung up.
+pub(super) fn status(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|status| (100..=599).contains(status))
+}
+
 /// `GET /path HTTP/1.1` in two.
 pub(super) fn request_line(line: &[u8]) -> Result<(Method, Uri), Skip> {
     let line = line.trim_ascii();
@@ -90,7 +95,8 @@ impl Headers {
         at: Timestamp,
         peer: Option<IpAddr>,
         (method, uri): (Method, Uri),
+        status: Option<u16>,
     ) -> Request<'static> {
-        Request { at, peer, method, uri, headers: self.0, descriptors: Pairs::default(), cost: 1 }
+        Request { at, peer, method, uri, headers: self.0, descriptors: Pairs::default(), cost: 1, status }
     }
 }
