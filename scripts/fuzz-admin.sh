@@ -7,12 +7,13 @@ cd "$(dirname "$0")/.."
 
 examples="${1:-40}"
 shift || true
-tools=target/schemathesis
+root="$PWD"
+tools="$root/target/schemathesis"
 if [ ! -x "$tools/bin/schemathesis" ]; then
   python3 -m venv "$tools"
   "$tools/bin/pip" install --quiet --disable-pip-version-check "schemathesis>=4.32,<5"
 fi
-binary="${CUPO_BINARY:-target/debug/cupo}"
+binary="$(realpath -m "${CUPO_BINARY:-target/debug/cupo}")"
 [ -n "${CUPO_BINARY:-}" ] || cargo build --quiet --locked -p cupo-cli
 
 folder="$(mktemp -d)"
@@ -59,7 +60,9 @@ done
 gate="$(sed -n 's/^cupo listens on //p' "$folder/said")"
 for _ in $(seq 15); do curl --silent --output /dev/null --header "X-Api-Key: k" "$gate/orders/7"; done
 
-"$tools/bin/schemathesis" --config-file "$folder/schemathesis.toml" run docs/openapi.json --url "$url" \
+# It leaves notes where it runs.
+cd "$folder"
+"$tools/bin/schemathesis" --config-file schemathesis.toml run "$root/docs/openapi.json" --url "$url" \
   --header "Authorization: Bearer $CUPO_FUZZ_TOKEN" --mode all --checks all --phases examples,coverage,fuzzing,stateful \
   --max-examples "$examples" --seed 1 --suppress-health-check all --no-color "$@"
 # It has to be there still, and well.

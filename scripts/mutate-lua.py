@@ -21,15 +21,16 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LUA = os.path.join(ROOT, "crates/store-redis/lua")
 PURE = ["number", "fixed_window", "ending_window", "sliding_window_log", "sliding_window_counter", "token_bucket", "leaky_bucket"]
-SERVER = ["clock", "clock_virtual", "state", "log", "shell", "settle", "carry"]
+SERVER = ["clock", "clock_virtual", "state", "log", "shell", "settle", "carry", "grant"]
 # Test binaries with the tests to run, the quickest first.
 STAGES_PURE = [
     ("lua_pure", ["the_frozen_traces_are_followed"]),
     ("lua_pure", ["every_small_history", "every_small_cancellation"]),
     ("lua_pure", ["random_states"]),
     ("lua_pure", []),
-    # What only refunds use.
+    # What only refunds and grants use.
     ("lua_refund", []),
+    ("lua_grant", []),
 ]
 STAGES_SERVER = [
     ("lua_server", ["the_present_window"]),
@@ -38,6 +39,7 @@ STAGES_SERVER = [
     ("lua_cost", ["whatever_its_length", "few_commands", "two_writes", "less_than_a_hash"]),
 ]
 STAGES_CARRY = [("lua_carry", [])]
+STAGES_GRANT = [("lua_grant", [])]
 STAGES_SETTLE = [
     ("lua_refund", []),
     ("lua_settle", []),
@@ -99,7 +101,7 @@ def mutants(lines):
 def build():
     """The test binaries by name."""
     command = ["cargo", "test", "-p", "cupo-store-redis", "--no-run", "--message-format=json"]
-    for test in ["lua_pure", "lua_server", "lua_unreadable", "lua_cost", "lua_refund", "lua_settle", "lua_carry"]:
+    for test in ["lua_pure", "lua_server", "lua_unreadable", "lua_cost", "lua_refund", "lua_settle", "lua_carry", "lua_grant"]:
         command += ["--test", test]
     if "CUPO_LUA_TESTS" in os.environ:
         return json.loads(os.environ["CUPO_LUA_TESTS"])
@@ -133,7 +135,7 @@ def survives(binaries, files, name, number, mutated):
             lines = [*lines[:number], mutated, *lines[number + 1:]] if other == name else lines
             with open(os.path.join(folder, other + ".lua"), "w") as file:
                 file.write("\n".join(lines))
-        stages = STAGES_PURE if name in PURE else STAGES_SETTLE if name == "settle" else STAGES_CARRY if name == "carry" else STAGES_SERVER
+        stages = STAGES_PURE if name in PURE else STAGES_SETTLE if name == "settle" else STAGES_CARRY if name == "carry" else STAGES_GRANT if name == "grant" else STAGES_SERVER
         return all(passes(binaries[binary], tests, folder) for binary, tests in stages)
 
 
