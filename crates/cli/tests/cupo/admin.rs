@@ -431,6 +431,10 @@ fn a_policy_is_reloaded_refused_and_rolled_back() {
     let first = admin.get("/v1/policy").json()["revision"].clone();
     let none = admin.post("/v1/rollback", &json!({}));
     assert_eq!((none.status, none.json()["type"].clone()), (409, json!("urn:cupo:problem:not-reloaded")));
+    let key = json!({ "rule": "per-client", "parts": ["127.0.0.1"] });
+    let mut block = key.clone();
+    block["seconds"] = 600.into();
+    assert_eq!(admin.post("/v1/block", &block).status, 200);
     std::fs::write(file.path(), policy(9)).unwrap();
     // Whoever is faster: the watch of the file, or this.
     let reloaded = admin.send("POST", "/v1/reload", &[], "");
@@ -438,6 +442,8 @@ fn a_policy_is_reloaded_refused_and_rolled_back() {
     let second = admin.get("/v1/policy").json()["revision"].clone();
     assert_ne!(first, second);
     assert_eq!(reloaded.json()["after"], second);
+    assert_eq!(get(gateway.address, "/").status, 403, "what was blocked stays blocked");
+    assert!(admin.post("/v1/unblock", &key).json()["before_us"].as_u64().unwrap() > 500_000_000);
     assert_eq!(get(gateway.address, "/").remaining(), 5, "what was counted stays");
     std::fs::write(file.path(), "rules: []\n").unwrap();
     let refused = admin.post("/v1/reload", &json!({}));
