@@ -93,7 +93,10 @@ pub(super) fn span(micros: u64) -> String {
         };
         return match rest.div_ceil(*small) {
             0 => format!("{whole}{long}"),
-            rest if rest.saturating_mul(*small) == *large => format!("{}{long}", whole.saturating_add(1)),
+            rest if rest.saturating_mul(*small) == *large => {
+                // Rounded up to a whole unit, perhaps to one of the next.
+                span(whole.saturating_add(1).saturating_mul(*large).saturating_mul(1_000_000))
+            }
             rest => format!("{whole}{long} {rest}{short}"),
         };
     }
