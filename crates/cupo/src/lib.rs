@@ -68,6 +68,45 @@
 //! # assert!(matches!(ready, std::task::Poll::Ready(Ok(()))));
 //! ```
 
+//! # What it really cost
+//!
+//! Where a request's cost is known only afterwards, reserve and settle. A [`Reservation`] that is dropped gives everything back;
+//! rules with a fixed cost, which count requests, keep theirs on [`commit`](Reservation::commit).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use cupo::{Attributes, CostSource, Engine, KeySpec, Limit, Policy, PolicySource, RuleSource, memory::MemoryStore};
+//!
+//! struct Prompt;
+//! impl Attributes for Prompt {}
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut tokens = RuleSource::new(
+//!     "tokens",
+//!     KeySpec::parse(&["global"])?,
+//!     Limit::sliding_window_counter(1_000, Duration::from_secs(60))?,
+//! );
+//! tokens.cost = CostSource::Response { header: "x-cost".to_owned(), reserve: 100 };
+//! let policy = Policy::compile(PolicySource { rules: vec![tokens], ..PolicySource::default() })?;
+//! let engine = Arc::new(Engine::new(policy, MemoryStore::default()));
+//!
+//! let reservation = engine.reserve(&Prompt).await?;
+//! assert!(reservation.outcome().is_admitted());
+//! // The work took 17 of the 100 units that were reserved; it could have taken more as well.
+//! assert_eq!(reservation.commit(17).await?, 0, "all of them found room");
+//! drop(engine.reserve(&Prompt).await?);
+//!
+//! let next = engine.decide(&Prompt).await?;
+//! assert_eq!(next.binding().map(|ruling| ruling.decision.remaining), Some(1_000 - 17 - 100));
+//! # Ok(())
+//! # }
+//! # let mut run = std::pin::pin!(run());
+//! # let waker = std::task::Waker::noop();
+//! # let ready = std::future::Future::poll(run.as_mut(), &mut std::task::Context::from_waker(waker));
+//! # assert!(matches!(ready, std::task::Poll::Ready(Ok(()))));
+//! ```
+
 #![forbid(unsafe_code)]
 
 pub use cupo_core::*;
