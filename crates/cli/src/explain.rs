@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,11 @@ use cupo_core::Engine;
 use cupo_http::{ExplainedRequest, Question};
 use cupo_store_redis::RedisStore;
 use cupo_tower::{Answers, CupoLayer};
+use http::Method;
 
-use crate::args::ExplainArgs;
+use crate::admin::client::Client;
+use crate::admin::refusal;
+use crate::args::{ExplainArgs, ReachArgs};
 use crate::failure::Failure;
 use crate::jwt::Tokens;
 use crate::presentation;
@@ -27,12 +30,43 @@ const MAX_HEADERS: u64 = 1 << 20;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let question = question(args)?;
-    print(&locally(args, question)?, args.json)
+    let explained = match (reach(args), &args.config) {
+        (Some(reach), _) => remotely(&reach, &question)?,
+        (None, Some(file)) => locally(args, file, question)?,
+        // The options say so before.
+        (None, None) => return Err(Failure::Usage("write -c FILE or --admin URL")),
+    };
+    print(&explained, args.json)
+}
+
+/// The gateway that is to be asked, if one is.
+fn reach(args: &ExplainArgs) -> Option<ReachArgs> {
+    args.admin.clone().map(|url| ReachArgs {
+        url,
+        token_env: args.token_env.clone(),
+        ca_file: args.ca_file.clone(),
+        cert_file: args.cert_file.clone(),
+        key_file: args.key_file.clone(),
+    })
+}
+
+/// Asks the gateway that runs.
+fn remotely(reach: &ReachArgs, question: &Question) -> Result<ExplainedRequest, Failure> {
+    let client = Client::new(reach)?;
+    let body = serde_json::to_vec(question).map_err(|error| Failure::Write(error.into()))?;
+    let answer = client.ask(Method::POST, "/v1/explain", Some(body))?;
+    if answer.status != 200 {
+        return Err(refusal(answer.status, &answer.body));
+    }
+    serde_json::from_slice(&answer.body).map_err(|error| Failure::Admin {
+        status: answer.status,
+        detail: format!("its answer is not understood: {error}").into(),
+    })
 }
 
 /// Explains under the policy file, on a store that is looked at and no more.
-fn locally(args: &ExplainArgs, mut question: Question) -> Result<ExplainedRequest, Failure> {
-    let config = cupo_config::load(&args.config)?;
+fn locally(args: &ExplainArgs, file: &Path, mut question: Question) -> Result<ExplainedRequest, Failure> {
+    let config = cupo_config::load(file)?;
     let tokens = Tokens::open(&config)?;
     let mut answers = Answers::default().presentation(Arc::new(presentation::of(&config)?));
     if let Some(path) = status_path(&config.gateway) {

@@ -1,9 +1,14 @@
 //! `cupo explain` on the policy alone.
 
+use std::io::{BufReader, Read as _, Write as _};
+use std::sync::mpsc::{Receiver, channel};
+
 use serde_json::{Value, json};
 
-use crate::process::{PolicyFile, Ran, root, run};
-use crate::tokens;
+use crate::administrator::administered;
+use crate::client::request;
+use crate::process::{PolicyFile, Ran, cupo, root, run, run_to_end};
+use crate::{tokens, upstream};
 
 fn explain(policy: &PolicyFile, arguments: &[&str], stdin: &str) -> Ran {
     run(&[&["explain", "-c", &policy.path()], arguments].concat(), stdin)
@@ -278,4 +283,103 @@ fn what_is_no_request_is_told() {
     let bad = PolicyFile::new("rules: []\n");
     let ran = explain(&bad, &["--path", "/"], "");
     assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+/// An admin API that answers with this, and what it was asked.
+fn answering(status: &'static str, body: String) -> (String, Receiver<(String, String)>) {
+    let (sender, asked) = channel();
+    let address = upstream::serving(move |stream| {
+        let mut reader = BufReader::new(stream);
+        let head = upstream::read_head(&mut reader).unwrap();
+        let length = head
+            .to_ascii_lowercase()
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        let mut question = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut question).unwrap();
+        let head_and_body = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        reader.get_mut().write_all(head_and_body.as_bytes()).unwrap();
+        sender.send((head, String::from_utf8(question).unwrap())).unwrap();
+    });
+    (format!("http://{address}"), asked)
+}
+
+fn remotely(url: &str, arguments: &[&str], token: Option<&str>) -> Ran {
+    let mut command = cupo();
+    command.args(["explain", "--admin", url, "--path", "/orders?page=2"]).args(arguments);
+    if let Some(token) = token {
+        command.args(["--token-env", "CUPO_TEST_ADMIN_TOKEN"]).env("CUPO_TEST_ADMIN_TOKEN", token);
+    }
+    run_to_end(command, "")
+}
+
+#[test]
+fn a_gateway_that_runs_is_asked_by_its_admin_api() {
+    let policy = policy();
+    let said = explain(&policy, &["--path", "/orders", "--json"], "").out;
+    let (url, asked) = answering("200 OK", said.clone());
+    let arguments =
+        ["-X", "PUT", "-H", "X-Api-Key: k1", "-H", "x-a: 1", "-H", "x-a: 2", "--peer", "192.0.2.1"];
+    let ran = remotely(&url, &arguments, Some("t0ken"));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(timeless(&ran.out), timeless(&explain(&policy, &["--path", "/orders"], "").out));
+    let (head, question) = asked.recv_timeout(crate::process::BOUND).unwrap();
+    assert!(head.starts_with("POST /v1/explain HTTP/1.1\r\n"), "{head}");
+    assert!(head.to_ascii_lowercase().contains("authorization: bearer t0ken\r\n"), "{head}");
+    let expected = json!({
+        "method": "PUT", "path": "/orders?page=2", "peer": "192.0.2.1",
+        "headers": { "x-api-key": "k1", "x-a": ["1", "2"] },
+    });
+    assert_eq!(serde_json::from_str::<Value>(&question).unwrap(), expected);
+    assert_eq!(remotely(&url, &["--json"], None).out, said);
+    let (head, _) = asked.recv_timeout(crate::process::BOUND).unwrap();
+    assert!(!head.to_ascii_lowercase().contains("authorization"), "{head}");
+}
+
+#[test]
+fn what_a_gateway_refuses_is_told() {
+    let problem = r#"{"title":"Unauthorized","detail":"there is no such token","status":401}"#.to_owned();
+    let (unauthorized, _kept) = answering("401 Unauthorized", problem);
+    let (nonsense, _also_kept) = answering("200 OK", "{}".to_owned());
+    for (url, token, code, says) in [
+        (unauthorized.as_str(), Some("wr0ng"), 1, "there is no such token"),
+        (&nonsense, None, 1, "its answer is not understood"),
+        ("http://127.0.0.1:1", None, 3, "the admin API at http://127.0.0.1:1 cannot be reached"),
+        ("unix:/nowhere/at/all.sock", None, 3, "cannot be reached"),
+        ("https://127.0.0.1:1", None, 2, "--ca-file"),
+        ("127.0.0.1:1", None, 2, "is not where an admin API listens"),
+        ("http://127.0.0.1:1", Some(""), 2, "the environment has no token in the variable"),
+    ] {
+        let ran = remotely(url, &[], token);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{url}: {ran:?}");
+        assert!(ran.err.contains(says), "{url}: {}", ran.err);
+        assert!(!ran.err.contains("wr0ng"), "{}", ran.err);
+    }
+    let both = run(&["explain", "--admin", "http://127.0.0.1:1", "-c", "x.yaml", "--path", "/"], "");
+    assert_eq!(both.code, Some(2), "{both:?}");
+    assert_eq!(run(&["explain", "--path", "/"], "").code, Some(2));
+}
+
+#[test]
+fn the_memory_of_a_gateway_is_seen_through_its_admin_api_and_left_alone() {
+    let policy = PolicyFile::new(
+        "admin: { listen: 127.0.0.1:0 }\nrules:\n  - { name: two, key: ip, limit: { algorithm: sliding_window_log, rate: 2/1000d } }\n",
+    );
+    let upstream = format!("http://{}", upstream::ok());
+    let (gateway, admin) = administered(&["-c", &policy.path(), "--upstream", &upstream]);
+    let url = format!("http://{}", admin.address());
+    for remaining in [2, 1, 0] {
+        for _ in 0..3 {
+            let ran = run(&["explain", "--admin", &url, "--path", "/", "--json"], "");
+            assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+            let explained: Value = serde_json::from_str(&ran.out).unwrap();
+            assert_eq!(rule(&explained, "two")["remaining"], json!(remaining), "{explained}");
+            let status = if remaining == 0 { json!(429) } else { Value::Null };
+            assert_eq!(explained["response"]["status"], status, "{explained}");
+        }
+        let expected = if remaining == 0 { 429 } else { 200 };
+        assert_eq!(request(gateway.address, "GET", "/", &[]).status, expected);
+    }
+    let shown = run(&["explain", "--admin", &url, "--path", "/"], "").out;
+    assert!(shown.contains("\nREFUSED with 429 by the rule two: there is room again in "), "{shown}");
 }

@@ -105,6 +105,11 @@ fn of_explain() {
         "--body-bytes <N>",
         "--connect",
         "--store <STORE>",
+        "--admin <URL>",
+        "--token-env <NAME>",
+        "--ca-file <FILE>",
+        "--cert-file <FILE>",
+        "--key-file <FILE>",
         "--json",
         "-h, --help",
     ];
