@@ -44,7 +44,7 @@ impl Carrying {
         policy: &Policy,
         now: Timestamp,
     ) -> Option<Self> {
-        let former = old.retire(now, before.map_or(&[], |before| &before.former));
+        let former = old.retire(now, before.map_or(&[], |before| &before.former), policy);
         let (rules, former) = policy.succeed(former);
         let sources = || rules.iter().flat_map(|(_, all)| all).flat_map(|one| &one.sources);
         let until = sources().map(|source| source.until).max().unwrap_or(Timestamp::EPOCH);
@@ -157,5 +157,51 @@ impl Done {
         let page = page.get_or_init(|| (0..PLACES).map(|_| AtomicU32::new(0)).collect());
         // 0 is in every place.
         Some((page.get(place.checked_rem(PLACES)?)?, print.max(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::sync::Arc;
+
+    use super::Carrying;
+    use crate::{KeySpec, Limit, Policy, PolicySource, RuleSource, Timestamp};
+
+    fn policy(hours: u64, other: u64) -> Arc<Policy> {
+        let rule = |name: &str, hours| {
+            let limit = Limit::fixed_window(9, Duration::from_secs(hours * 3_600)).unwrap();
+            RuleSource::new(name, KeySpec::parse(&["ip"]).unwrap(), limit)
+        };
+        let rules = vec![rule("changes", hours), rule("other", other)];
+        Policy::compile(PolicySource { rules, ..PolicySource::default() }).unwrap()
+    }
+
+    #[test]
+    fn what_is_remembered_does_not_grow_with_the_number_of_reloads() {
+        let now = Timestamp::from_micros(1_760_000_000_000_000);
+        let mut carrying: Option<Carrying> = None;
+        for turn in 0..50 {
+            let (old, new) = (policy(1 + turn % 3, 1), policy(1 + (turn + 1) % 3, 1));
+            carrying = Carrying::between(carrying.as_ref(), &old, &new, now);
+        }
+        let carrying = carrying.unwrap();
+        assert_eq!(carrying.former.len(), 3, "three windows of the one rule, and nothing of the other");
+        assert_eq!(carrying.rules.len(), 1);
+        assert_eq!(carrying.rules[0].1[0].sources.len(), 2);
+        // Of many windows the latest.
+        let mut many: Option<Carrying> = None;
+        for turn in 1..20 {
+            many = Carrying::between(many.as_ref(), &policy(turn, 1), &policy(turn + 1, 1), now);
+        }
+        let many = many.unwrap();
+        let sources = &many.rules[0].1[0].sources;
+        let windows: Vec<u64> = sources.iter().map(|one| one.limit.window().as_secs() / 3_600).collect();
+        assert_eq!(windows, [19, 18, 17, 16, 15, 14, 13, 12]);
+        // And nothing of it is left once nothing of it counts.
+        let later = now.after(Duration::from_secs(4 * 3_600));
+        let same = policy(1, 1);
+        assert!(Carrying::between(Some(&carrying), &same, &same, later).is_none());
+        assert!(carrying.is_due(now) && !carrying.is_due(later));
     }
 }

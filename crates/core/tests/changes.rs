@@ -207,6 +207,23 @@ fn tiers_are_told_one_by_one() {
     );
     let settings: Vec<_> = found.settings.iter().map(|field| &*field.field).collect();
     assert_eq!(settings, ["plan.default"]);
+    // A new tier takes over from the default one.
+    let new = [
+        ("free", Some(counter(5, MINUTE))),
+        ("pro", Some(counter(50, MINUTE))),
+        ("gold", None),
+        ("silver", Some(counter(9, MINUTE * 2))),
+    ];
+    let found = changes(before.clone(), planned(&new, "free"));
+    let from = counter(5, MINUTE).to_string().into();
+    assert_eq!(
+        fates(&found.rules[0].counters),
+        [
+            (Some("free"), &Fate::Keeps),
+            (Some("pro"), &Fate::Keeps),
+            (Some("silver"), &Fate::Carried { from })
+        ]
+    );
     // From a plan to a limit of its own.
     let found = changes(before, of(vec![rule("r", counter(5, MINUTE))]));
     assert_eq!(fates(&found.rules[0].counters), [(None, &Fate::Keeps)]);

@@ -229,6 +229,24 @@ fn a_token_bucket_lacks_the_same_under_any_capacity() {
 }
 
 #[test]
+fn what_counts_by_another_algorithm_is_not_carried() {
+    let minute = core::time::Duration::from_secs(60);
+    let (log, counter) =
+        (Limit::sliding_window_log(9, minute).unwrap(), Limit::sliding_window_counter(9, minute).unwrap());
+    let now = Timestamp::from_micros(1_000_000);
+    let mut state = None;
+    log.apply(&mut state, log.decide(None, now, 4).1);
+    assert_eq!((log.used(state.as_ref(), now), log.used(None, now)), (4, 0));
+    let old = state.as_ref().unwrap();
+    assert_eq!(counter.carry(None, &log, old, now), Change::Keep);
+    let more = Limit::sliding_window_log(3, minute * 2).unwrap();
+    let mut carried = None;
+    more.apply(&mut carried, more.carry(None, &log, old, now));
+    assert_eq!(more.used(carried.as_ref(), now), 3, "as far as there is room");
+    assert_eq!(more.carry(None, &log, old, now.after(minute)), Change::Keep, "nothing counts any more");
+}
+
+#[test]
 fn only_a_leaky_bucket_gives_slots_back() {
     let second = core::time::Duration::from_secs(1);
     let leaky = Limit::leaky_bucket(cupo_core::Rate::new(1, second), 3).unwrap();

@@ -1,6 +1,7 @@
 //! Limits that were in force before, and which limit of the present policy takes over what they counted.
 
 use core::time::Duration;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Policy, Rule};
@@ -34,7 +35,7 @@ pub(crate) struct Former {
 }
 
 /// The tiers and multipliers of a policy.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Scale {
     tiers: Vec<Box<str>>,
     default: Option<Box<str>>,
@@ -73,11 +74,16 @@ pub(crate) struct Successor {
 }
 
 impl Policy {
-    /// Adds the limits of this policy to those that were in force before, as it is replaced at `now`.
-    pub(crate) fn retire(&self, now: Timestamp, before: &[Former]) -> Vec<Former> {
+    /// Adds the limits of this policy to those that were in force before, as `new` replaces it at `now`. Of rules that go on as they
+    /// are there is nothing to remember.
+    pub(crate) fn retire(&self, now: Timestamp, before: &[Former], new: &Self) -> Vec<Former> {
         let scale = Arc::new(Scale::of(self));
+        let is_scale = *scale == Scale::of(new);
+        let present: HashMap<&str, &Rule> = new.rules.iter().map(|rule| (rule.name(), rule)).collect();
+        let goes_on =
+            |rule: &Rule| is_scale && present.get(rule.name()).is_some_and(|new| rule.counts_like(new));
         let mut all: Vec<Former> = Vec::new();
-        for rule in &self.rules {
+        for rule in self.rules.iter().filter(|rule| !goes_on(rule)) {
             for (row, column, numbers) in rule.limits.all() {
                 all.push(Former {
                     rule: rule.name.clone(),
@@ -98,15 +104,13 @@ impl Policy {
     /// Which limits of this policy, by rule, take over from which of `former`; and those of `former` that are worth remembering.
     pub(crate) fn succeed(&self, former: Vec<Former>) -> (Vec<(usize, Vec<Successor>)>, Vec<Former>) {
         let scale = Scale::of(self);
-        let mut by_rule: std::collections::HashMap<Box<str>, Vec<Former>> = std::collections::HashMap::new();
+        let mut by_rule: HashMap<Box<str>, Vec<Former>> = HashMap::new();
         for one in former {
             by_rule.entry(one.rule.clone()).or_default().push(one);
         }
         let mut found = Vec::new();
         for (index, rule) in self.rules.iter().enumerate() {
             let Some(former) = by_rule.get_mut(&rule.name) else { continue };
-            // What the same callers still count by needs nobody to take it over.
-            former.retain(|one| one.key != rule.key || !rule.goes_on(one, &scale));
             distinct(former);
             let successors = rule.successors(former, &scale);
             if !successors.is_empty() {
@@ -122,9 +126,10 @@ impl Policy {
     }
 }
 
-/// Leaves of those that count by the same keys for the same callers the first, which is the latest.
+/// Leaves of those that count by the same keys for the same callers the first, which is the latest: however often policies come and
+/// go, there are no more than there are different limits.
 fn distinct(former: &mut Vec<Former>) {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     former.retain(|one| seen.insert((one.prefix.clone(), one.tier.clone(), one.times)));
 }
 
@@ -135,12 +140,14 @@ impl Rule {
         (tier.map(|tier| &**tier), scale.times.get(column).copied().unwrap_or(1))
     }
 
-    /// Whether callers who were under this limit before still count by the same keys.
-    fn goes_on(&self, one: &Former, scale: &Scale) -> bool {
-        let mut cells = self.limits.all();
-        cells.any(|(row, column, numbers)| {
-            numbers.prefix == one.prefix && one.precedes(self.of((row, column), scale), scale)
-        })
+    /// Whether every caller counts by the same keys as under the other rule of a policy with the same tiers and multipliers.
+    fn counts_like(&self, other: &Self) -> bool {
+        let prefixes = |rule: &Self| -> Vec<Option<Key>> {
+            rule.limits.cells.iter().map(|cell| cell.as_ref().map(|numbers| numbers.prefix.clone())).collect()
+        };
+        self.key == other.key
+            && self.limits.by_tier == other.limits.by_tier
+            && prefixes(self) == prefixes(other)
     }
 
     fn successors(&self, former: &[Former], scale: &Scale) -> Vec<Successor> {
@@ -153,41 +160,37 @@ impl Rule {
                     && one.prefix != numbers.prefix
                     && one.precedes(callers, scale)
             };
-            let mut sources: Vec<Source> = Vec::new();
-            for one in former.iter().filter(of) {
-                let has_room = sources.len() < MOST_SOURCES;
-                match sources.iter_mut().find(|source| source.prefix == one.prefix) {
-                    // What counts by the same keys holds of it what the largest holds.
-                    Some(same) if same.limit.quota() < one.limit.quota() => same.limit = one.limit,
-                    None if has_room => {
-                        sources.push(Source {
-                            prefix: one.prefix.clone(),
-                            limit: one.limit,
-                            until: one.until,
-                        });
-                    }
-                    Some(_) | None => {}
-                }
-            }
-            if sources.is_empty() {
+            let mut sources = former.iter().filter(of).peekable();
+            if sources.peek().is_none() {
                 continue;
             }
-            match found.iter_mut().find(|other| other.limit == numbers.limit) {
-                // Two tiers alike: a key does not tell which of them its caller has.
-                Some(same) => {
-                    let others: Vec<Source> = sources
-                        .into_iter()
-                        .filter(|one| same.sources.iter().all(|known| known.prefix != one.prefix))
-                        .collect();
-                    same.sources.extend(others);
-                    same.sources.truncate(MOST_SOURCES);
-                }
-                None => {
-                    found.push(Successor { limit: numbers.limit, prefix: numbers.prefix.clone(), sources });
-                }
+            // Two tiers may be alike: a key does not tell which of them its caller has.
+            let at = found.iter().position(|other| other.limit == numbers.limit).unwrap_or_else(|| {
+                let (limit, prefix) = (numbers.limit, numbers.prefix.clone());
+                found.push(Successor { limit, prefix, sources: Vec::new() });
+                found.len().saturating_sub(1)
+            });
+            if let Some(successor) = found.get_mut(at) {
+                sources.for_each(|one| successor.add(one));
             }
         }
         found
+    }
+}
+
+impl Successor {
+    /// Takes over from that one, too, unless there are enough already.
+    fn add(&mut self, one: &Former) {
+        let Former { prefix, limit, until, .. } = one;
+        let has_room = self.sources.len() < MOST_SOURCES;
+        match self.sources.iter_mut().find(|source| source.prefix == *prefix) {
+            // What counts by the same keys holds of it what the largest holds.
+            Some(same) if same.limit.quota() < limit.quota() => same.limit = *limit,
+            None if has_room => {
+                self.sources.push(Source { prefix: prefix.clone(), limit: *limit, until: *until });
+            }
+            Some(_) | None => {}
+        }
     }
 }
 

@@ -360,6 +360,47 @@ fn a_multiplier_takes_over_from_itself() {
     assert_eq!((passing(&engine, "ada"), passing(&engine, "eva")), (0, 0));
 }
 
+#[test]
+fn what_is_new_takes_over_from_the_default_though_that_goes_on() {
+    let free = ("free", counter(50, MINUTE));
+    let (engine, _) = engine(planned(tiers(&[free], "free"), &[("ada", None, 1), ("eva", None, 1)]));
+    take(&engine, "ada", 20);
+    take(&engine, "eva", 20);
+    take(&engine, "bob", 20);
+    // A new plan, and a new multiplier of a rate.
+    let after = [free, ("silver", counter(100, MINUTE * 60))];
+    engine.swap_policy(planned(tiers(&after, "free"), &[("ada", Some("silver"), 1), ("eva", None, 3)]));
+    assert_eq!(["ada", "eva", "bob"].map(|user| passing(&engine, user)), [80, 130, 30]);
+    let bucket = |refill| Limit::token_bucket(10, Rate::new(refill, MINUTE)).unwrap();
+    let by = |times| planned(tiers(&[("free", bucket(1))], "free"), &[("ada", None, times)]);
+    let (engine, _) = self::engine(by(1));
+    take(&engine, "ada", 8);
+    engine.swap_policy(by(3));
+    assert_eq!(passing(&engine, "ada"), 22);
+}
+
+#[test]
+fn tiers_that_are_alike_take_over_from_each_and_lose_nothing() {
+    let before =
+        [("free", counter(5, MINUTE)), ("pro", counter(50, MINUTE)), ("gold", counter(90, SECOND * 30))];
+    let callers = [("ada", Some("pro"), 1), ("eva", Some("gold"), 1), ("bob", None, 1)];
+    for alike in [
+        planned(
+            tiers(&["free", "pro", "gold"].map(|name| (name, counter(100, MINUTE * 60))), "free"),
+            &callers,
+        ),
+        of("r", &["user"], counter(100, MINUTE * 60)),
+    ] {
+        let (engine, _) = engine(planned(tiers(&before, "free"), &callers));
+        take(&engine, "ada", 40);
+        take(&engine, "eva", 70);
+        take(&engine, "bob", 3);
+        engine.swap_policy(alike);
+        // Free and pro counted by the same keys, of which the larger limit knows all.
+        assert_eq!(["ada", "eva", "bob"].map(|user| passing(&engine, user)), [60, 30, 97]);
+    }
+}
+
 /// The keys of a caller's old limit may be those of another tier's new one.
 #[test]
 fn callers_take_over_what_was_theirs_wherever_it_is() {

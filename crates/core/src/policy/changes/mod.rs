@@ -142,7 +142,7 @@ impl Policy {
     #[must_use]
     pub fn changes(&self, new: &Self) -> Changes {
         // The same that happens when one replaces the other.
-        let (successors, _) = new.succeed(self.retire(Timestamp::EPOCH, &[]));
+        let (successors, _) = new.succeed(self.retire(Timestamp::EPOCH, &[], new));
         let (rules, unchanged) = rules::changes(self, new, &successors);
         Changes { rules, order: order::changes(self, new), settings: settings::changes(self, new), unchanged }
     }
