@@ -110,3 +110,94 @@ fn what_is_no_state_gets_nothing_and_does_no_harm() {
         }
     }
 }
+
+/// A limit of every algorithm, of 100 an hour, and then of 40, which counts what the larger one has counted.
+fn lowered(tick: Duration) -> Vec<(Limit, Limit)> {
+    let hour = tick * 3_600_000;
+    let edges: Vec<u64> = (0..9_000).map(|n| 1_759_000_000_000_000 + 3_600_000_000 * n).collect();
+    let calendar: &Calendar = Box::leak(Box::new(Calendar::from_edges("test", edges).unwrap()));
+    let of = |units: u64| {
+        vec![
+            Limit::fixed_window(units, hour),
+            Limit::fixed_window_from_first(units, hour),
+            Limit::fixed_window_of(units, calendar),
+            Limit::sliding_window_log(units, hour),
+            Limit::sliding_window_counter(units, hour),
+            Limit::token_bucket(units, Rate::new(10, hour)),
+            Limit::leaky_bucket(Rate::new(10, hour), units - 1),
+        ]
+    };
+    of(100).into_iter().zip(of(40)).map(|(large, small)| (large.unwrap(), small.unwrap())).collect()
+}
+
+#[test]
+fn a_key_lives_as_long_as_what_is_left_counts() {
+    let server = Server::start();
+    for tick in [Duration::from_micros(1_000), Duration::from_secs(30)] {
+        for (limit, _) in lowered(tick) {
+            server.redis.flush();
+            let asked = [40, 30].map(|cost| server.ask("key", &limit, cost, Some(START)).decisions[0]);
+            assert!(asked.iter().all(|decision| decision.is_admitted()), "{limit}");
+            server.redis.command(&["PERSIST", "key"]);
+            assert_eq!(server.grant("key", &limit, 30, START), [START, 30, 60], "{limit}");
+            let (_, state) = server.kept(b"key").unwrap();
+            let expires = limit.expires_at(&state).as_micros();
+            // By virtual time every key lives a day longer; a busy machine may take a minute for this.
+            let left = (expires - START) / 1_000 + 86_400_000;
+            let told = u64::try_from(server.redis.command(&["PTTL", "key"]).int()).unwrap();
+            assert!((left - 60_000..=left + 2).contains(&told), "{limit}: {told} of {left} ms");
+        }
+    }
+}
+
+#[test]
+fn what_a_larger_limit_has_counted_is_as_much_as_the_smaller_one_holds() {
+    let server = Server::start();
+    for (large, small) in lowered(Duration::from_micros(1_000)) {
+        for units in [0, 1, 39, 40, 41] {
+            server.redis.flush();
+            let mut state = None;
+            let tick = large.resolution().tick(Timestamp::from_micros(START));
+            assert!(server.ask("key", &large, 90, Some(START)).decisions[0].is_admitted(), "{large}");
+            let (_, change) = large.params().decide(None, tick, 90);
+            large.apply(&mut state, change);
+            assert_eq!(server.grant("key", &small, units, START), [START, 0, units.min(40)], "{small}");
+            let change = small.params().grant(state.as_ref(), tick, units);
+            small.apply(&mut state, change);
+            assert_eq!(server.kept(b"key"), state.map(|state| (tag(&small), state)), "{small}: {units}");
+        }
+    }
+}
+
+#[test]
+fn what_is_left_fits_where_it_is_kept() {
+    let server = Server::start();
+    let limit = Limit::fixed_window(5_000_000_000, Duration::from_secs(1_000)).unwrap();
+    for left in [4_294_967_295_u64, 4_294_967_296, 4_294_967_297] {
+        server.redis.flush();
+        assert!(server.ask("key", &limit, left + 7, Some(START)).decisions[0].is_admitted());
+        assert_eq!(server.grant("key", &limit, 7, START)[2], 5_000_000_000 - left);
+        assert_eq!(server.ask("key", &limit, 0, Some(START)).decisions[0].remaining, 5_000_000_000 - left);
+    }
+}
+
+#[test]
+fn a_log_of_which_a_part_cannot_be_read_gives_what_can() {
+    let server = Server::start();
+    let limit = Limit::sliding_window_log(9, Duration::from_secs(1)).unwrap();
+    let head = |total: u64| -> Vec<u8> {
+        let numbers = [total, START, 1].into_iter().flat_map(server::seven);
+        [tag(&limit)].into_iter().chain(numbers).collect()
+    };
+    let older = (START - 1).to_string();
+    for entry in [["x", "1"], ["x", "y"], [older.as_str(), "y"]] {
+        server.redis.flush();
+        server.redis.command(&[b"RPUSH", &b"key"[..], &head(3), entry[0].as_bytes(), entry[1].as_bytes()]);
+        server.redis.command(&["PEXPIRE", "key", "100000"]);
+        let [_, before, after] = server.grant("key", &limit, 3, START);
+        assert!(before <= after && after <= 9, "{entry:?}: {before} {after}");
+        // Whatever was found, the next check counts from what can be read, and heals it.
+        assert!(server.ask("key", &limit, 1, Some(START)).decisions[0].is_admitted());
+        server.redis.assert_every_key_has_a_ttl();
+    }
+}
