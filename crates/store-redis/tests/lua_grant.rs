@@ -11,7 +11,7 @@ mod server;
 
 use core::time::Duration;
 
-use cupo_core::{Calendar, Limit, Rate, State, Timestamp};
+use cupo_core::{Calendar, Charge, Limit, Rate, State, Timestamp};
 use server::{Server, tag};
 
 /// Where the histories begin, give or take a second.
@@ -199,5 +199,41 @@ fn a_log_of_which_a_part_cannot_be_read_gives_what_can() {
         // Whatever was found, the next check counts from what can be read, and heals it.
         assert!(server.ask("key", &limit, 1, Some(START)).decisions[0].is_admitted());
         server.redis.assert_every_key_has_a_ttl();
+    }
+}
+
+#[test]
+fn entries_that_were_given_back_before_go_with_the_newest() {
+    let server = Server::start();
+    // In microseconds; and so long that it is counted in milliseconds.
+    for window in [Duration::from_secs(1_000), Duration::from_secs(2_300_000_000)] {
+        let limit = Limit::sliding_window_log(9, window).unwrap();
+        let resolution = limit.resolution();
+        server.redis.flush();
+        let mut state = None;
+        for n in 0..3 {
+            let now = START + n * 5_000;
+            assert!(server.ask("key", &limit, 2, Some(now)).decisions[0].is_admitted());
+            let (_, change) =
+                limit.params().decide(state.as_ref(), resolution.tick(Timestamp::from_micros(now)), 2);
+            limit.apply(&mut state, change);
+        }
+        let (at, now) = (resolution.tick(Timestamp::from_micros(START + 5_000)), START + 20_000);
+        let (charge, tick) = (Charge { at, end: at, cost: 2 }, resolution.tick(Timestamp::from_micros(now)));
+        assert!(server.refund("key", &limit, charge, now));
+        let change = limit.params().refund(state.as_ref(), tick, charge);
+        limit.apply(&mut state, change);
+        for _ in 0..2 {
+            server.redis.command(&["PERSIST", "key"]);
+            server.grant("key", &limit, 2, now);
+            let change = limit.params().grant(state.as_ref(), tick, 2);
+            limit.apply(&mut state, change);
+            assert_eq!(server.kept(b"key"), state.clone().map(|state| (tag(&limit), state)), "{limit}");
+            let Some(state) = &state else { continue };
+            let left = (limit.expires_at(state).as_micros() - now) / 1_000 + 86_400_000;
+            let told = u64::try_from(server.redis.command(&["PTTL", "key"]).int()).unwrap();
+            assert!((left - 60_000..=left + 2).contains(&told), "{limit}: {told} of {left} ms");
+        }
+        assert_eq!(state, None, "all of it was given back");
     }
 }
