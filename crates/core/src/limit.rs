@@ -228,6 +228,15 @@ impl Limit {
             .ok_or(LimitError::OutOfDomain { algorithm, units, period, bound: DOMAIN })
     }
 
+    /// The same window counter in milliseconds. `None` for all else: what a window can be counted in does not depend on its count
+    /// elsewhere, and buckets are counted in parts of their rates.
+    pub(crate) fn in_millis(&self) -> Option<Self> {
+        let Params::SlidingWindowCounter(p) = self.params else { return None };
+        let window = Resolution::Millis.ticks(self.resolution.span(p.window))?;
+        let params = Params::SlidingWindowCounter(sliding_window_counter::Params { window, ..p });
+        Some(Self { params, resolution: Resolution::Millis })
+    }
+
     /// The algorithm.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {

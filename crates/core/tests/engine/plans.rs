@@ -392,3 +392,23 @@ fn rules_may_be_for_the_callers_of_a_plan() {
     assert!(matches!(unknown.problem, Problem::UnknownPlan { name, .. } if name == "Premium"));
     assert_eq!(wrong(PlansSource::default(), on(&["free"])).problem, Problem::NoPlans);
 }
+
+/// A count that is too large for microseconds is counted in milliseconds; so are then the smaller ones beside it.
+#[test]
+fn callers_with_several_multipliers_share_a_key_whatever_its_ticks() {
+    let days = |days: u64| Duration::from_secs(86_400 * days);
+    for (count, window) in [(100, days(100)), (100, days(1_000)), (100, days(2_000))] {
+        let limit = Limit::sliding_window_counter(count, window).unwrap();
+        let triple = CallerSource { times: 3, ..user("big") };
+        let rules = vec![RuleSource::new("all", key(&["global"]), limit)];
+        let (engine, _) = engine_of(PolicySource { callers: vec![triple], rules, ..PolicySource::default() });
+        let used = |who| (0..400).filter(|_| passes(&engine, &ask(who))).count();
+        assert_eq!(used("small"), 100, "{window:?}");
+        assert_eq!(used("big"), 200, "{window:?}: a hundred are used");
+        assert_eq!(used("small"), 0, "{window:?}");
+    }
+    // One of these is in milliseconds by itself, and the other is not.
+    let (one, three) =
+        (Limit::sliding_window_counter(100, days(1_000)), Limit::sliding_window_counter(300, days(1_000)));
+    assert_ne!(one.unwrap().resolution(), three.unwrap().resolution());
+}

@@ -1,11 +1,14 @@
 //! From a rule's limit, or the number of that name in every tier, to the table of all that it allows.
 
+use core::time::Duration;
+
 use super::super::limits::{Limits, Numbers};
 use super::super::{Action, LimitSource, OnStoreError, PlansSource, Problem, RuleSource, TierSource};
 use super::prefix::prefix;
 use super::{Errors, costs};
 use crate::algorithm::Algorithm;
 use crate::limit::Limit;
+use crate::time::Resolution;
 
 /// What the limits of every rule depend on.
 #[derive(Debug, Clone, Copy)]
@@ -53,16 +56,37 @@ pub(super) fn limits(
                 OnStoreError::Allow | OnStoreError::Deny => Ok(limit),
             };
             match share {
-                Ok(share) => {
-                    let prefix = prefix(&rule.name, &limit);
-                    cells.push(Some(Numbers { prefix, limit, share }));
-                }
+                Ok(share) => cells.push(Some((limit, share))),
                 Err(error) => errors.add_once(&row.path, Problem::Share(error)),
             }
         }
     }
-    let columns = ground.multipliers.len();
-    (errors.count() == before).then(|| Limits { by_tier, columns, cells: cells.into() })
+    if errors.count() > before {
+        return None;
+    }
+    in_same_ticks(&mut cells);
+    let numbers = |(limit, share)| Numbers { prefix: prefix(&rule.name, &limit), limit, share };
+    let cells = cells.into_iter().map(|cell| cell.map(numbers)).collect();
+    Some(Limits { by_tier, columns: ground.multipliers.len(), cells })
+}
+
+/// Counts all limits of a rule in milliseconds that have the same window as one that is too large for microseconds. Callers with
+/// several limits may meet at one key: in other ticks one of them would not see what the others have used.
+fn in_same_ticks(cells: &mut [Option<(Limit, Limit)>]) {
+    let coarse: Vec<Duration> = cells
+        .iter()
+        .flatten()
+        .flat_map(|(limit, share)| [limit, share])
+        .filter(|limit| limit.resolution() == Resolution::Millis)
+        .map(Limit::window)
+        .collect();
+    for limit in cells.iter_mut().flatten().flat_map(|(limit, share)| [limit, share]) {
+        if coarse.contains(&limit.window())
+            && let Some(same) = limit.in_millis()
+        {
+            *limit = same;
+        }
+    }
 }
 
 fn rows(index: usize, rule: &RuleSource, plans: &PlansSource, errors: &mut Errors) -> Vec<Row> {
