@@ -2,7 +2,7 @@
 
 use std::ops::BitOr;
 
-use cupo_core::{ClientAddressHeader, Trust};
+use cupo_core::{ClientAddressHeader, PlanFrom, Policy, Trust};
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName};
 
@@ -265,16 +265,25 @@ fn disagrees(peer: Peer, headers: &HeaderMap, trust: &Trust) -> bool {
     !matches!(ending, Ending::Absent) && said != Some(cupo_core::canonical_address(address))
 }
 
-/// Removes from a request what only a trusted proxy may say and this peer is not: the user header and the client address header,
-/// also under names that CGI-like interfaces cannot tell from theirs (`x_user`).
-pub fn strip_unvouched(headers: &mut HeaderMap, trust: &Trust) {
-    let guarded = [trust.user_header.as_str(), trust.client_address_header.name()];
-    let says = |name: &&HeaderName| guarded.iter().any(|guarded| same(name.as_str(), guarded));
+/// Removes from a request what only a trusted proxy may say and this peer is not: the headers that [are vouched
+/// for](is_vouched).
+pub fn strip_unvouched(headers: &mut HeaderMap, policy: &Policy) {
     // Almost always there is none, and nothing is copied.
-    let found: Vec<HeaderName> = headers.keys().filter(says).cloned().collect();
+    let found: Vec<HeaderName> = headers.keys().filter(|name| is_vouched(name, policy)).cloned().collect();
     for name in found {
         headers.remove(name);
     }
+}
+
+/// Whether only a trusted proxy may send this header: the user header, the client address header and those that name a plan, also
+/// under names that CGI-like interfaces cannot tell from theirs (`x_user`).
+#[must_use]
+pub fn is_vouched(name: &HeaderName, policy: &Policy) -> bool {
+    let trust = policy.trust();
+    let guards = |guarded: &str| same(name.as_str(), guarded);
+    guards(&trust.user_header)
+        || guards(trust.client_address_header.name())
+        || policy.plan_from().iter().any(|from| matches!(from, PlanFrom::Header(plan) if guards(plan)))
 }
 
 /// Equality up to `_` for `-`.

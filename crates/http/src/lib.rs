@@ -52,7 +52,7 @@ pub use attributes::RequestAttributes;
 pub use client_address::{client_address, is_trusted};
 pub use cors::Cors;
 pub use credential::{canonical_credentials, carries_credentials};
-pub use diagnostic::{Diagnostic, Diagnostics, strip_unvouched};
+pub use diagnostic::{Diagnostic, Diagnostics, is_vouched, strip_unvouched};
 pub use dialect::{Dialect, Dialects, FieldNames, ResetAs};
 pub use error::PresentationError;
 pub use explanation::{

@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::net::IpAddr;
+use std::time::Duration;
 
-use cupo_core::{Attributes, ClientAddressHeader, Proxies, Trust};
+use cupo_core::{
+    Attributes, ClientAddressHeader, KeySpec, Limit, PlanFrom, PlansSource, Policy, PolicySource, Proxies,
+    RuleSource, TierSource, Trust,
+};
 use cupo_http::{
     Diagnostic, Diagnostics, Peer, RequestAttributes, client_address, is_trusted, strip_unvouched,
 };
@@ -253,12 +257,20 @@ fn what_only_a_proxy_may_say_is_removed() {
         ("x-auth_user", "ana"),
         ("cf-connecting-ip", "1.1.1.1"),
         ("cf-connecting-ip", "1.1.1.2"),
+        ("x-plan", "gold"),
+        ("x_plan", "gold"),
         ("x-auth-users", "kept"),
         ("x-user", "kept"),
         ("host", "kept"),
     ]);
     let trust = Trust { user_header: "x-auth-user".to_owned(), ..trust(known(false), "cf-connecting-ip") };
-    strip_unvouched(&mut found, &trust);
+    let tier = TierSource { name: "free".to_owned(), numbers: Vec::new() };
+    let from = vec![PlanFrom::Callers, PlanFrom::Header("x-plan".to_owned())];
+    let plans = PlansSource { tiers: vec![tier], from, default: "free".to_owned() };
+    let limit = Limit::sliding_window_log(1, Duration::from_secs(1)).unwrap();
+    let rules = vec![RuleSource::new("all", KeySpec::parse(&["ip"]).unwrap(), limit)];
+    let policy = Policy::compile(PolicySource { trust, plans, rules, ..PolicySource::default() }).unwrap();
+    strip_unvouched(&mut found, &policy);
     let mut left: Vec<&str> = found.keys().map(HeaderName::as_str).collect();
     left.sort_unstable();
     assert_eq!(left, ["host", "x-auth-users", "x-user"]);

@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use cupo_core::{Clock, Entry, Observer, Policy, Settled, Store, Verdict};
+use cupo_core::{Clock, Entry, InForce, Observer, Settled, Store, Verdict};
 use cupo_http::{Peer, is_trusted, strip_unvouched};
 use cupo_tower::{CupoLayer, CupoService, RequestOutcome, StatusAnswer};
+use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
-use http::{Extensions, Request, Response};
+use http::{Extensions, Request, Response, Version};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
@@ -17,7 +18,7 @@ use crate::access_log::LimiterNote;
 use crate::diagnostics::inspect;
 use crate::edge::RequestBody;
 use crate::error::Error;
-use crate::forward::{Forwarder, Forwarding};
+use crate::forward::{Forwarder, Forwarding, Under};
 use crate::listener::Listeners;
 use crate::peer::PeerInfo;
 use crate::runtime::{Running, serve};
@@ -56,10 +57,14 @@ where
 
 /// Notes for the forwarder whether the peer's own word about its client counts, by the policy that admitted the request; what may
 /// not be said is removed.
-fn vouch(policy: &Policy, head: &mut Parts) {
+fn vouch(in_force: &Arc<InForce>, head: &mut Parts) {
+    let policy = in_force.policy();
     let trusted = is_trusted(peer(&head.extensions), policy.trust());
     if !trusted {
-        strip_unvouched(&mut head.headers, policy.trust());
+        strip_unvouched(&mut head.headers, policy);
+    }
+    if head.version == Version::HTTP_2 || head.headers.contains_key(TRANSFER_ENCODING) {
+        head.extensions.insert(Under(Arc::clone(in_force)));
     }
     if let Some(peer) = head.extensions.get_mut::<PeerInfo>() {
         peer.trusted = Some(trusted);

@@ -65,7 +65,7 @@ where
     if let (Some(prepare), Ok(outcome)) = (layer.prepare, &decided)
         && outcome.is_admitted()
     {
-        prepare(outcome.policy(), &mut head);
+        prepare(outcome.in_force(), &mut head);
     }
     let next = match decided {
         Ok(outcome) if !outcome.is_admitted() => {

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use cupo_core::{Clock, Engine, Observer, Policy, Store, SystemClock, Unobserved};
+use cupo_core::{Clock, Engine, InForce, Observer, Store, SystemClock, Unobserved};
 use cupo_http::{Dialects, Identify, Peer, Presentation, RequestAttributes};
 use http::Extensions;
 use http::request::Parts;
@@ -27,7 +27,7 @@ pub struct CupoLayer<S, C = SystemClock, O = Unobserved> {
 pub(crate) type Inspect = fn(&RequestAttributes<'_>);
 
 /// What prepares the heads of requests that go on to the service.
-pub(crate) type Prepare = fn(&Policy, &mut Parts);
+pub(crate) type Prepare = fn(&Arc<InForce>, &mut Parts);
 
 impl<S, C, O> CupoLayer<S, C, O> {
     /// A layer that asks `engine`.
@@ -95,10 +95,10 @@ impl<S, C, O> CupoLayer<S, C, O> {
         self
     }
 
-    /// Has this function prepare the head of every request that goes on to the service, with the policy that admitted it: such as
+    /// Has this function prepare the head of every request that goes on to the service, with what was in force when it was admitted: such as
     /// to remove what the policy does not believe.
     #[must_use]
-    pub fn prepare_by(mut self, prepare: fn(&Policy, &mut Parts)) -> Self {
+    pub fn prepare_by(mut self, prepare: fn(&Arc<InForce>, &mut Parts)) -> Self {
         self.prepare = Some(prepare);
         self
     }

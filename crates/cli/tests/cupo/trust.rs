@@ -1,5 +1,7 @@
 //! Whose word counts, in which field, and what is passed on and told of it.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -113,6 +115,53 @@ fn what_a_stranger_may_not_say_is_not_passed_on() {
     let head = seen.lock().pop().unwrap();
     for kept in ["x-auth-user: ana\r\n", "cf-connecting-ip: 203.0.113.9\r\n", "x-real-ip: 203.0.113.9\r\n"] {
         assert!(head.contains(kept), "{kept} in {head}");
+    }
+}
+
+/// Sends chunks with trailers; all that the upstream got.
+fn trailed(settings: &str, trailers: &str) -> String {
+    let (seen, received) = std::sync::mpsc::channel();
+    let upstream = upstream::serving(move |mut stream| {
+        let (mut whole, mut buffer) = (Vec::new(), [0; 4096]);
+        while !whole.windows(5).any(|end| end == b"\r\n0\r\n") || !whole.ends_with(b"\r\n\r\n") {
+            let read = stream.read(&mut buffer).unwrap();
+            assert!(read > 0, "{}", whole.escape_ascii());
+            whole.extend_from_slice(&buffer[..read]);
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+        seen.send(String::from_utf8(whole).unwrap()).unwrap();
+    });
+    let gateway = Gateway::with_policy(&PolicyFile::new(&format!("{settings}\n{TWO}")), upstream);
+    let mut stream = TcpStream::connect(gateway.address).unwrap();
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n";
+    stream.write_all(format!("{head}{trailers}\r\n").as_bytes()).unwrap();
+    received.recv_timeout(crate::process::BOUND).unwrap()
+}
+
+#[test]
+fn plans_and_users_are_said_by_proxies_and_in_heads_only() {
+    let plans = "plans: { free: { n: 9/s } }\nplan: { from: [callers, header(X-Plan)], default: free }\ncallers: c.yaml";
+    let fields = ["X-Plan: gold", "X_Plan: gold", "X-Plans: stays"];
+    for (trusted, kept) in [("10.0.0.0/8", false), ("127.0.0.1", true)] {
+        let settings = format!("trusted_proxies: [{trusted}]\n{plans}\n");
+        let policy = PolicyFile::new(&format!("{settings}{TWO}"));
+        policy.beside("c.yaml", "callers: []\n");
+        let (seen, received) = std::sync::mpsc::channel();
+        let upstream = upstream::telling(move |head| seen.send(head.to_owned()).unwrap());
+        let gateway = Gateway::with_policy(&policy, upstream);
+        assert_eq!(request(gateway.address, "GET", "/", &fields).status, 200);
+        let head = received.recv_timeout(crate::process::BOUND).unwrap();
+        assert!(head.contains("x-plans: stays\r\n"), "{head}");
+        assert_eq!((head.contains("x-plan: gold"), head.contains("x_plan: gold")), (kept, kept), "{head}");
+    }
+    let trailers = "X-User: ana\r\nX_User: ana\r\nX-Sum: 1\r\nX-Real-IP: 203.0.113.9\r\nCF-Connecting-IP: 203.0.113.9\r\n";
+    for trusted in ["10.0.0.0/8", "127.0.0.1"] {
+        let seen = trailed(
+            &format!("trusted_proxies: [{trusted}]\nclient_address_header: cf-connecting-ip\n"),
+            trailers,
+        );
+        let (_, behind) = seen.split_once("\r\n0\r\n").unwrap();
+        assert_eq!(behind, "x-sum: 1\r\n\r\n", "{seen}");
     }
 }
 

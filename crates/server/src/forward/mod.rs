@@ -18,6 +18,7 @@ mod request;
 mod response;
 mod send;
 mod settings;
+mod trailers;
 mod upgrade;
 
 use std::cell::RefCell;
@@ -48,6 +49,8 @@ use self::request::Framing;
 use self::response::Head;
 use self::send::Send;
 pub use self::settings::{ForwardSettings, Trust, Upstream, UpstreamProtocol, UpstreamTimeouts};
+use self::trailers::Trailed;
+pub(crate) use self::trailers::Under;
 use crate::access_log::UpstreamDuration;
 use crate::worker::Worker;
 
@@ -117,6 +120,7 @@ impl Forwarder {
         let empty = request.body().is_end_stream();
         let upgrade = asks_upgrade(&mut request, empty);
         let (mut parts, body) = request.into_parts();
+        let body = Trailed::new(body, parts.extensions.remove());
         request::check(&parts)?;
         let trusted = request::is_trusted(&mut parts, &shared.settings);
         let max = shared.settings.max_body_bytes.unwrap_or(u64::MAX);
@@ -191,7 +195,7 @@ pub struct ForwardFuture<B> {
 // The large variant is the usual one; boxing it would cost every request an allocation.
 #[allow(clippy::large_enum_variant)]
 enum State<B> {
-    Http1(Exchange<B>, Option<OnUpgrade>),
+    Http1(Exchange<Trailed<B>>, Option<OnUpgrade>),
     Http2(Pin<Box<dyn Future<Output = Result<Response<ForwardBody>, Failure>>>>),
     Failed(Failure),
     Done,
