@@ -2,7 +2,7 @@
 
 use std::ops::BitOr;
 
-use cupo_core::{ClientAddressHeader, PlanFrom, Policy, Trust};
+use cupo_core::{ClientAddressHeader, Policy, Trust};
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName};
 
@@ -275,15 +275,11 @@ pub fn strip_unvouched(headers: &mut HeaderMap, policy: &Policy) {
     }
 }
 
-/// Whether only a trusted proxy may send this header: the user header, the client address header and those that name a plan, also
-/// under names that CGI-like interfaces cannot tell from theirs (`x_user`).
+/// Whether only a trusted proxy may send this header: one of [`Policy::vouched_headers`], also under names that CGI-like interfaces
+/// cannot tell from theirs (`x_user`).
 #[must_use]
 pub fn is_vouched(name: &HeaderName, policy: &Policy) -> bool {
-    let trust = policy.trust();
-    let guards = |guarded: &str| same(name.as_str(), guarded);
-    guards(&trust.user_header)
-        || guards(trust.client_address_header.name())
-        || policy.plan_from().iter().any(|from| matches!(from, PlanFrom::Header(plan) if guards(plan)))
+    policy.vouched_headers().any(|vouched| same(name.as_str(), vouched))
 }
 
 /// Equality up to `_` for `-`.

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use cupo_core::{
-    Attributes, ClientAddressHeader, KeySpec, Limit, PlanFrom, PlansSource, Policy, PolicySource, Proxies,
-    RuleSource, TierSource, Trust,
+    Attributes, ClientAddressHeader, CostSource, KeySpec, Limit, PlanFrom, PlansSource, Policy, PolicySource,
+    Proxies, RuleSource, TierSource, Trust,
 };
 use cupo_http::{
     Diagnostic, Diagnostics, Peer, RequestAttributes, client_address, is_trusted, strip_unvouched,
@@ -257,6 +257,7 @@ fn what_only_a_proxy_may_say_is_removed() {
         ("x-auth_user", "ana"),
         ("cf-connecting-ip", "1.1.1.1"),
         ("cf-connecting-ip", "1.1.1.2"),
+        ("x-cost", "0"),
         ("x-plan", "gold"),
         ("x_plan", "gold"),
         ("x-auth-users", "kept"),
@@ -268,7 +269,8 @@ fn what_only_a_proxy_may_say_is_removed() {
     let from = vec![PlanFrom::Callers, PlanFrom::Header("x-plan".to_owned())];
     let plans = PlansSource { tiers: vec![tier], from, default: "free".to_owned() };
     let limit = Limit::sliding_window_log(1, Duration::from_secs(1)).unwrap();
-    let rules = vec![RuleSource::new("all", KeySpec::parse(&["ip"]).unwrap(), limit)];
+    let cost = CostSource::Request { header: "x-cost".to_owned(), max: 1, default: 1 };
+    let rules = vec![RuleSource { cost, ..RuleSource::new("all", KeySpec::parse(&["ip"]).unwrap(), limit) }];
     let policy = Policy::compile(PolicySource { trust, plans, rules, ..PolicySource::default() }).unwrap();
     strip_unvouched(&mut found, &policy);
     let mut left: Vec<&str> = found.keys().map(HeaderName::as_str).collect();

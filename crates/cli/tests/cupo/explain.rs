@@ -383,3 +383,19 @@ fn the_memory_of_a_gateway_is_seen_through_its_admin_api_and_left_alone() {
     let shown = run(&["explain", "--admin", &url, "--path", "/"], "").out;
     assert!(shown.contains("\nREFUSED with 429 by the rule two: there is room again in "), "{shown}");
 }
+
+#[test]
+fn a_cost_that_the_response_settles_is_said_to_be_reserved() {
+    let policy = PolicyFile::new(
+        "rules:
+  - { name: tokens, key: ip, limit: { algorithm: token_bucket, capacity: 50, refill: 1/second }, cost: { header: x-cost, reserve: 10 } }
+  - { name: guesses, key: ip, limit: { algorithm: fixed_window, rate: 5/1000d }, charge: { on: response, when: { status: [401, 403] } } }
+  - { name: bytes, key: ip, limit: 100/1000d, cost: { body: 1KiB, max: 8 } }
+",
+    );
+    let explained = explained(&policy, &["--path", "/", "--body-bytes", "2049"]);
+    let of = |name: &str| (rule(&explained, name)["cost"].clone(), rule(&explained, name)["settles"].clone());
+    assert_eq!(of("tokens"), (json!(10), json!("reserved until the response says its cost in x-cost")));
+    assert_eq!(of("guesses"), (json!(1), json!("given back unless the response has status 401, 403")));
+    assert_eq!(of("bytes"), (json!(3), Value::Null));
+}

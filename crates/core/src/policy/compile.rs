@@ -13,7 +13,7 @@ use super::error::{PolicyError, PolicyErrors, Problem};
 use super::exemption::Exemptions;
 use super::index::Index;
 use super::request::Needs;
-use super::{OnMissing, Policy, PolicySource, Rule, RuleSource, STATUS_RULE, Trust};
+use super::{CostSource, OnMissing, PlanFrom, Policy, PolicySource, Rule, RuleSource, STATUS_RULE, Trust};
 use crate::key::{Hasher, KeySpec, Kind};
 use crate::limit::Limit;
 use crate::token::is_token;
@@ -67,7 +67,25 @@ pub(super) fn compile(source: PolicySource) -> Result<Policy, PolicyErrors> {
     let times = multipliers.iter().map(|(times, _)| *times).collect();
     let awaits_responses = rules.iter().any(Rule::awaits_response);
     let (trust, plans) = (source.trust, callers);
-    Ok(Policy { trust, hasher, exemptions, plans, times, rules, index, awaits_responses, needs })
+    let vouched = vouched(&trust, &source.plans.from, &rules);
+    Ok(Policy { vouched, trust, hasher, exemptions, plans, times, rules, index, awaits_responses, needs })
+}
+
+/// The headers that count from trusted proxies only, each once.
+fn vouched(trust: &Trust, from: &[PlanFrom], rules: &[Rule]) -> Box<[Box<str>]> {
+    let plans = from.iter().filter_map(|from| match from {
+        PlanFrom::Header(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let costs = rules.iter().filter_map(|rule| match &rule.cost {
+        CostSource::Request { header, .. } => Some(header.as_str()),
+        _ => None,
+    });
+    let own = [trust.user_header.as_str(), trust.client_address_header.name()];
+    let mut names: Vec<Box<str>> = own.into_iter().chain(plans).chain(costs).map(Into::into).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into()
 }
 
 /// The rule that guards the status endpoint: it applies to no request, and is asked by itself.

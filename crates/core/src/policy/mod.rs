@@ -78,6 +78,8 @@ pub struct Policy {
     awaits_responses: bool,
     /// What conditions and keys ask of requests.
     needs: Needs,
+    /// Headers that count from trusted proxies only, in lower case.
+    vouched: Box<[Box<str>]>,
 }
 
 impl Policy {
@@ -93,6 +95,12 @@ impl Policy {
     #[must_use]
     pub const fn trust(&self) -> &Trust {
         &self.trust
+    }
+
+    /// The headers that count where somebody vouches for them, and from nobody else, in lower case: those that name the user, the
+    /// client's address and the plan, and those that say what a request costs.
+    pub fn vouched_headers(&self) -> impl Iterator<Item = &str> {
+        self.vouched.iter().map(|name| &**name)
     }
 
     /// The rules, in the order in which they were written.

@@ -145,6 +145,9 @@ pub struct ExplainedRule {
     /// Units that the request takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
+    /// What becomes of them once the response is there, where they are not charged for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settles: Option<String>,
     /// Units that are left now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<u64>,
@@ -253,6 +256,7 @@ impl ExplainedRequest {
             limit: None,
             quota: None,
             cost: None,
+            settles: None,
             remaining: None,
             reset_after_us: None,
             would: None,
@@ -327,6 +331,7 @@ fn one_rule(rule: &cupo_core::RuleView<'_>, explanation: &Explanation) -> Explai
         limit: rule.counted.map(|item| item.limit.to_string()),
         quota: rule.counted.map(|item| item.limit.quota()),
         cost: rule.counted.map(|item| item.cost),
+        settles: rule.counted.and_then(|_| words::settles(rule.rule)),
         remaining: rule.balance.map(|balance| balance.remaining),
         reset_after_us: rule.balance.map(|balance| micros(balance.reset_after)),
         would: rule.decision.map(|decision| would(&decision)),

@@ -130,6 +130,9 @@ fn write_rule(f: &mut fmt::Formatter<'_>, rule: &ExplainedRule, width: usize) ->
     if !says.is_empty() {
         writeln!(f, "{:indent$}{:<5}  {says}", "", "")?;
     }
+    if let Some(settles) = &rule.settles {
+        writeln!(f, "{:indent$}{:<5}  {settles}", "", "")?;
+    }
     let shown = key.strip_prefix(&rule.name).unwrap_or(key).trim_start();
     let chosen = if rule.scope.contains('|') { format!(", by {}", rule.scope) } else { String::new() };
     writeln!(f, "{:indent$}key    {}{chosen}", "", if shown.is_empty() { key } else { shown })?;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use cupo_core::{Bearing, DisplayDuration, Outcome, PlanFrom, RuleView, Settled, StoreError, Verdict};
+use cupo_core::{
+    Bearing, ChargeSource, CostSource, DisplayDuration, Entry, Outcome, PlanFrom, Rule, RuleView, Settled,
+    StoreError, Verdict,
+};
 
 use crate::peer::Peer;
 
@@ -23,11 +26,14 @@ pub(super) fn verdict(outcome: Result<&Outcome, &StoreError>) -> &'static str {
 pub(super) fn settled(settled: &Settled, outcome: &Outcome, entry: &str) -> (&'static str, String) {
     match settled {
         Settled::Allowed(_) => ("allow", format!("allowed by {entry}, uncounted")),
+        Settled::Blocked(Entry::Key(_)) => {
+            ("block", format!("an administrator has blocked the key {entry} for a time"))
+        }
         Settled::Blocked(_) => ("block", format!("blocked by {entry}")),
         Settled::Uncounted => ("uncounted", "a preflight, which is not counted".to_owned()),
         Settled::BadCredentials => ("bad_credentials", "the credentials do not hold".to_owned()),
         Settled::Lacks { .. } => {
-            let rule = outcome.lacks().map_or("a rule", cupo_core::Rule::name);
+            let rule = outcome.lacks().map_or("a rule", Rule::name);
             ("missing", format!("lacks what {rule} counts by"))
         }
         _ => ("other", "settled".to_owned()),
@@ -75,6 +81,18 @@ pub(super) fn bearing(rule: &RuleView<'_>, plan: Option<&str>) -> (&'static str,
         says.push_str("; stops nothing here, since the path or a header can be read in several ways");
     }
     (code, says)
+}
+
+/// What becomes of the cost once the response is there; `None` where it was charged for good.
+pub(super) fn settles(rule: &Rule) -> Option<String> {
+    let mut parts = Vec::new();
+    if let CostSource::Response { header, .. } = rule.cost_source() {
+        parts.push(format!("reserved until the response says its cost in {header}"));
+    }
+    if let ChargeSource::OnResponse(statuses) = rule.charge_source() {
+        parts.push(format!("given back unless the response has status {statuses}"));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// A span for people, rounded up: `1h 5m`, `42s`, `300ms`.
