@@ -121,8 +121,36 @@ fn a_window_that_was_not_sent_is_asked_for() {
     assert_eq!(server.top_up_around("key", &limit, 2, now, far), DOMAIN, "not placed");
     assert_eq!(server.kept(b"key"), None, "nothing was charged");
     assert_eq!(server.top_up_around("key", &limit, 2, far, far), 2);
+    // The edges themselves: the first is inside, the fourth is not.
+    let (start, end) = server::window(&limit, now);
+    let (before, after) = (server::window(&limit, start - 1).0, server::window(&limit, end).1);
+    for (at, finish) in
+        [(before, start), (start - 1, start), (start, end), (end - 1, end), (end, after), (after - 1, after)]
+    {
+        server.redis.flush();
+        assert_eq!(server.top_up_around("key", &limit, 2, now, at), 2);
+        let State::EndingWindow(state) = server.kept(b"key").unwrap().1 else { panic!("no window") };
+        assert_eq!((state.end, state.count), (finish, 2), "{at}");
+    }
+    // What ends at the fourth edge is over there, and the next is not known.
+    assert_eq!(server.top_up_around("key", &limit, 2, now, after), DOMAIN);
+    server.redis.flush();
+    assert_eq!(server.top_up_around("key", &limit, 2, now, before - 1), DOMAIN);
+    assert_eq!(server.top_up_around("key", &limit, 2, far, far), 2);
     // A window that is open already needs no edges.
     assert_eq!(server.top_up_around("key", &limit, 1, now, far), 1);
+}
+
+#[test]
+fn units_grow_out_of_four_bytes() {
+    let server = Server::start();
+    let limit = Limit::fixed_window(1 << 33, Duration::from_secs(1)).unwrap();
+    let (mut state, now) = (None, START.as_micros());
+    for extra in [(1 << 32) - 1, 1, 1] {
+        let charged = grown(&limit, &mut state, now, extra);
+        assert_eq!(server.top_up("key", &limit, extra, now), charged);
+        assert_eq!(server.kept(b"key"), state.clone().map(|state| (tag(&limit), state)), "{extra} more");
+    }
 }
 
 #[test]
@@ -157,14 +185,19 @@ fn a_key_that_grows_lives_as_long_as_it_counts() {
         Limit::sliding_window_counter(100, hour),
         Limit::token_bucket(100, Rate::new(100, hour)),
         Limit::leaky_bucket(Rate::new(100, hour), 99),
+        // In milliseconds.
+        Limit::sliding_window_log(100, Duration::from_millis(1 << 42)),
+        Limit::sliding_window_counter(2_000_000, Duration::from_secs(8_640)),
     ];
-    let now = START.as_micros();
     for limit in limits.map(Result::unwrap) {
+        let now = START.as_micros();
+        let millis = limit.resolution().micros_per_tick() / 1_000;
         server.redis.flush();
         assert_eq!(server.top_up("key", &limit, 30, now), 30, "{limit}");
         let (_, state) = server.kept(b"key").unwrap();
         // By virtual time every key lives a day longer; a busy machine may take a minute for this.
-        let left = (limit.params().expires_at(&state) - now) / 1_000 + 86_400_000;
+        let ticks = limit.params().expires_at(&state) - limit.resolution().tick(START);
+        let left = if millis == 1 { ticks } else { ticks / 1_000 } + 86_400_000;
         let told = u64::try_from(server.redis.command(&["PTTL", "key"]).int()).unwrap();
         assert!((left - 60_000..=left + 1).contains(&told), "{limit}: {told} of {left} ms");
         assert!(left > 86_400_000 + 120_000, "{limit}: long enough to tell");

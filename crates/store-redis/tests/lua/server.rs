@@ -308,6 +308,16 @@ pub(crate) fn seven(n: u64) -> [u8; 7] {
     n.to_be_bytes()[1..].try_into().unwrap()
 }
 
+/// The window of a limit's calendar that an instant lies in.
+pub(crate) fn window(limit: &Limit, at: u64) -> (u64, u64) {
+    match limit.params() {
+        Params::EndingWindow(ending_window::Params { edges: Edges::Calendar(calendar), .. }) => {
+            calendar.window(at)
+        }
+        other => panic!("no calendar: {other:?}"),
+    }
+}
+
 /// Whether a limit goes by a calendar.
 pub(crate) fn is_by_calendar(limit: &Limit) -> bool {
     matches!(limit.params(), Params::EndingWindow(ending_window::Params { edges: Edges::Calendar(_), .. }))
