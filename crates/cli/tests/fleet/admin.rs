@@ -113,6 +113,11 @@ fn a_block_is_seen_by_every_gateway_within_a_second_and_holds_while_the_store_is
             (state.status, &state.json()["type"]),
             (503, &json!("urn:cupo:problem:store-unavailable"))
         );
+        let mut block = mallory.clone();
+        block["seconds"] = 60.into();
+        assert_eq!(admin.post("/v1/block", &block).status, 503);
+        let doubt = &admin.get("/v1/audit?n=1").json()["changes"][0];
+        assert!(doubt["what"] == "block" && doubt["after"]["error"].is_string(), "{doubt}");
     }
     // A store that has forgotten everything has forgotten the block.
     server.restart();

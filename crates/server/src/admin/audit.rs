@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cupo_core::Timestamp;
+use cupo_core::{StoreError, Timestamp};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
@@ -49,6 +49,19 @@ impl Audit {
             changes.pop_front();
         }
         changes.push_back(change);
+    }
+
+    /// Logs a change that the store did not confirm: it may have been made.
+    pub(crate) fn record_doubt(
+        &self,
+        at: Timestamp,
+        who: &str,
+        what: &'static str,
+        target: Value,
+        before: Value,
+        error: &StoreError,
+    ) {
+        self.record(at, who, what, target, before, serde_json::json!({ "error": error.name() }));
     }
 
     /// The last `most` changes, newest first.

@@ -87,13 +87,18 @@ async fn change(
 ) -> Result<Reply, Problem> {
     let (admin, in_force) = (&call.admin, call.admin.limiter.in_force());
     let named = name::find(in_force.policy(), rule, parts, None)?;
-    let BlockChange::Done(before) = admin.limiter.block(&named.key, span).await? else {
+    let key = ShownKey::of(rule, &named.key);
+    let changed = admin.limiter.block(&named.key, span).await.inspect_err(|error| {
+        let (at, who) = (admin.limiter.now(), &call.bearer.name);
+        admin.audit.record_doubt(at, who, what, key.target(), Value::Null, error);
+    })?;
+    let BlockChange::Done(before) = changed else {
         let detail = format!(
             "{MOST_BLOCKS} keys are blocked, and more cannot be; the policy's `block` has room for networks."
         );
         return Err(Problem::new(StatusCode::CONFLICT, "too-many-blocks", "There is no room", detail.into()));
     };
-    let (key, at) = (ShownKey::of(rule, &named.key), admin.limiter.now());
+    let at = admin.limiter.now();
     let shown = |left: Option<Duration>| match left {
         Some(left) => json!({ "blocked_us": micros(left) }),
         None => Value::Null,

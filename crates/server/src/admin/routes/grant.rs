@@ -78,8 +78,11 @@ pub(super) async fn grant(call: Call) -> Result<Reply, Problem> {
         }
     };
     let item = cupo_core::CheckItem { cost: asked.units, ..counter.item.clone() };
-    let granted = admin.limiter.grant(&item).await?;
     let key = ShownKey::of(&asked.rule, &named.key);
+    let granted = admin.limiter.grant(&item).await.inspect_err(|error| {
+        let (at, who) = (admin.limiter.now(), &call.bearer.name);
+        admin.audit.record_doubt(at, who, "grant", key.target(), serde_json::Value::Null, error);
+    })?;
     let shown = |remaining: u64| json!({ "remaining": remaining });
     let (before, after) = (shown(granted.before), shown(granted.after));
     admin.audit.record(granted.at, &call.bearer.name, "grant", key.target(), before, after);

@@ -26,17 +26,25 @@ pub(super) async fn reset(call: Call) -> Result<Reply, Problem> {
     let named = name.find(in_force.policy())?;
     // What was counted by an earlier limit is taken over by this, and so is forgotten too.
     let (_, before) = state::counters(&call.admin, &in_force, &named).await?;
+    let shown = ShownKey::of(&name.rule, &named.key);
+    let used =
+        |counters: &[ShownCounter]| json!({ "used": counters.iter().map(|c| c.used).collect::<Vec<_>>() });
     let mut found = false;
     let mut keys: Vec<_> = named.counters.iter().map(|counter| &counter.item.key).collect();
     keys.sort_unstable();
     keys.dedup();
     for key in keys {
-        found |= call.admin.limiter.reset(key).await?;
+        found |= call.admin.limiter.reset(key).await.inspect_err(|error| {
+            let (at, who) = (call.admin.limiter.now(), &call.bearer.name);
+            call.admin.audit.record_doubt(at, who, "reset", shown.target(), used(&before), error);
+        })?;
     }
-    let (at, after) = state::counters(&call.admin, &in_force, &named).await?;
-    let key = ShownKey::of(&name.rule, &named.key);
-    let used =
-        |counters: &[ShownCounter]| json!({ "used": counters.iter().map(|c| c.used).collect::<Vec<_>>() });
-    call.admin.audit.record(at, &call.bearer.name, "reset", key.target(), used(&before), used(&after));
-    Reply::json(&Reset { key, found, before, after })
+    // Done, whether its effect can be looked at or not.
+    let looked = state::counters(&call.admin, &in_force, &named).await.inspect_err(|_| {
+        let (at, who) = (call.admin.limiter.now(), &call.bearer.name);
+        call.admin.audit.record(at, who, "reset", shown.target(), used(&before), json!({ "used": [] }));
+    });
+    let (at, after) = looked?;
+    call.admin.audit.record(at, &call.bearer.name, "reset", shown.target(), used(&before), used(&after));
+    Reply::json(&Reset { key: shown, found, before, after })
 }
