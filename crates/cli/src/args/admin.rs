@@ -11,8 +11,8 @@ use cupo_core::parse_duration;
 #[command(after_help = "\
 The gateway's policy has to open the API: `admin: { listen: 127.0.0.1:9090 }`. docs/admin.md says more.
 
-A key is said by its rule and its parts, as they are shown: `cupo admin state per-client 203.0.113.7`. Where a rule has
-alternatives, a part says which: `ip=203.0.113.7`. A part `-` is read from stdin, a line for each: API keys are no
+A key is said by its rule and its parts, as they are shown: `cupo admin state login 203.0.113.7`. Where a rule has
+alternatives (`api_key | ip`), a part says which: `ip=203.0.113.7`. A part `-` is read from stdin, a line for each: API keys are no
 arguments, which everybody on the machine can read. sha256: and what `cupo hash-key` prints will do as well.
 
 Exit codes:
@@ -23,8 +23,8 @@ Exit codes:
 
 Examples:
   cupo admin nearest
-  cupo admin state per-client 203.0.113.7
-  cupo admin grant per-client 203.0.113.7 --units 100
+  cupo admin state login 203.0.113.7
+  cupo admin grant per-client ip=203.0.113.7 --units 100
   cupo admin block by-key - --for 10m < key.txt
   cupo admin --url https://gate.example:9090 --token-env CUPO_ADMIN_TOKEN reload")]
 pub(crate) struct AdminArgs {
@@ -127,13 +127,13 @@ pub(crate) enum AdminCommand {
         /// The path, with the query if there is one.
         path: String,
         /// The method.
-        #[arg(long, value_name = "METHOD", default_value = "GET")]
+        #[arg(short = 'X', long, value_name = "METHOD", default_value = "GET")]
         method: String,
         /// The host.
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
         /// A header, such as 'x-team: blue'; as often as need be.
-        #[arg(long = "header", value_name = "NAME: VALUE")]
+        #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
         headers: Vec<String>,
         /// Who connects: an address, or unix [default: 127.0.0.1].
         #[arg(long, value_name = "ADDRESS")]

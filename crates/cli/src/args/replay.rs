@@ -88,7 +88,7 @@ Answer:
   {"t_us":0,"allowed":true,"binding":"rule-name","decisions":[{"rule":"rule-name","key":"rule-name ip=203.0.113.9",
    "verdict":"admit","limit":5,"remaining":4,"retry_after_us":null,"reset_after_us":1000000,"delay_us":0}]}
 
-  binding      the rule that decides: the one that denies longest, or the one with the least left
+  binding      the rule that decides: the one that denies longest, or has room for the fewest more
   verdict      admit, deny (wait retry_after_us) or impossible (the cost can never fit)
   shadow       true on decisions of rules that only watch
   lacks        the rule that refused the request because it lacks what the rule counts by (on_missing: deny)

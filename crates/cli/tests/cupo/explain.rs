@@ -178,7 +178,7 @@ fn a_refusal_is_shown_at_a_glance_with_what_the_caller_sees() {
     let expected = "\
 GET /closed
 
-ADMITTED: beta has the least left
+ADMITTED: beta has room for the fewest more
 
 client       192.0.2.1: the address of the connection
 plan         free, the default

@@ -94,7 +94,7 @@ fn what_is_explained_is_what_the_gateway_answers_and_no_key_is_touched() {
     let same = explain(&policy, &["--path", "/w", "--store", &server.url()]).out;
     assert!(same.contains("\nREFUSED with 429 by the rule window: there is room again in "), "{same}");
     let fresh = explain(&policy, &["--path", "/w"]).out;
-    assert!(fresh.contains("\nADMITTED: window has the least left\n"), "{fresh}");
+    assert!(fresh.contains("\nADMITTED: window has room for the fewest more\n"), "{fresh}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct ExplainedRequest {
     /// `admit`, `deny` (wait), `impossible` (its cost never fits), `refuse` (whatever the limits say), `unavailable` (the store
     /// cannot decide) or `status` (answered by the status endpoint, which no rule counts).
     pub verdict: String,
-    /// The rule that decides: the one that refuses, or the one with the least left.
+    /// The rule that decides: the one that refuses, or the one that has room for the fewest more such requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
     /// The wait of a denial.

@@ -51,7 +51,7 @@ impl ExplainedRequest {
                     String::new()
                 };
                 match &self.binding {
-                    Some(rule) => format!("ADMITTED{held}: {rule} has the least left"),
+                    Some(rule) => format!("ADMITTED{held}: {rule} has room for the fewest more"),
                     None => format!("ADMITTED{held}: no rule counts it"),
                 }
             }

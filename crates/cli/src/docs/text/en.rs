@@ -112,7 +112,7 @@ pub(in crate::docs) const ENGLISH: Texts = Texts {
         reset_epoch: "when all of it is back, in Unix seconds",
         reset_delta: "in how many seconds all of it is back",
         policy: "every limit that applies: its name, how much it holds (q) and in how many seconds (w)",
-        state: "every limit that applies: its name, how much is left (r) and in how many seconds all of it is back (t)",
+        state: "every limit that applies: its name, how much is left (r) and in how many seconds all of it is back (t). In a refusal, t of the limit that refuses is the wait, and limits that are whole only after it have no t",
         retry_after: "in how many seconds to ask again; only where the request was refused",
         own: "of this refusal",
         response: "A response, for example",

@@ -112,7 +112,7 @@ pub(in crate::docs) const SPANISH: Texts = Texts {
         reset_epoch: "cuándo estará todo disponible otra vez, en segundos Unix",
         reset_delta: "en cuántos segundos estará todo disponible otra vez",
         policy: "cada límite que se aplica: su nombre, cuánto admite (q) y en cuántos segundos (w)",
-        state: "cada límite que se aplica: su nombre, cuánto queda (r) y en cuántos segundos estará todo disponible otra vez (t)",
+        state: "cada límite que se aplica: su nombre, cuánto queda (r) y en cuántos segundos estará todo disponible otra vez (t). En un rechazo, t es la espera del límite que rechaza, y los límites que solo después vuelven a estar enteros no llevan t",
         retry_after: "en cuántos segundos se puede volver a pedir; solo si la petición se rechazó",
         own: "propia de este rechazo",
         response: "Una respuesta, por ejemplo",
