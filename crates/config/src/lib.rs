@@ -30,6 +30,7 @@ mod problem;
 mod reader;
 mod responses_source;
 mod schema;
+mod shown;
 mod source;
 mod standing_on;
 mod store_source;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use crate::key::Kind;
+
 /// What may be asked of a request. Every answer is optional: a door answers what it knows, and a rule says what a missing
 /// answer means.
 ///
@@ -36,6 +38,16 @@ pub trait Attributes {
     fn user_lines(&self, line: &mut dyn FnMut(&[u8])) {
         if let Some(only) = self.user() {
             line(&only);
+        }
+    }
+
+    /// Tells `value` each value that the request shows for a key's part of this kind, as the methods for one value have it. One of
+    /// them is enough to be [blocked for a time](crate::Upkeep::block); a door that has only one answer need not implement this.
+    fn values(&self, kind: &Kind, value: &mut dyn FnMut(&[u8])) {
+        match kind {
+            Kind::ApiKey => self.api_key_lines(value),
+            Kind::User => self.user_lines(value),
+            _ => {}
         }
     }
 

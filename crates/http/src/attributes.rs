@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use cupo_core::{Attributes, Trust};
+use cupo_core::{Attributes, Kind, Trust};
 use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
@@ -12,7 +12,7 @@ use crate::client_address::{Ending, find};
 use crate::credential::{canonical_credentials, carries_credentials};
 use crate::diagnostic::{Diagnostics, diagnose};
 use crate::identity::{Claims, Identity};
-use crate::pairs::{SEVERAL, cookie_value, query_value};
+use crate::pairs::{SEVERAL, cookie_value, cookie_values, query_value, query_values};
 use crate::peer::Peer;
 
 /// A request's head, its peer, and whom to believe, as [`Attributes`]. Borrows all; answers without allocating unless a
@@ -180,6 +180,22 @@ impl Attributes for RequestAttributes<'_> {
             line(user.as_bytes());
         } else if self.is_vouched() {
             self.header_lines(&self.trust.user_header, line);
+        }
+    }
+
+    fn values(&self, kind: &Kind, value: &mut dyn FnMut(&[u8])) {
+        match kind {
+            Kind::ApiKey => self.api_key_lines(value),
+            Kind::User => self.user_lines(value),
+            Kind::Header(name) if carries_credentials(name) => {
+                self.header_lines(name, &mut |line| value(&canonical_credentials(line)));
+            }
+            Kind::Header(name) => self.header_lines(name, value),
+            Kind::Query(name) => {
+                query_values(self.uri.query().unwrap_or_default(), name).for_each(|found| value(&found));
+            }
+            Kind::Cookie(name) => cookie_values(self.headers, name).for_each(value),
+            _ => {}
         }
     }
 

@@ -11,14 +11,18 @@ pub(crate) const SEVERAL: &[u8] = b"\0several";
 
 /// The decoded value of the parameter called `name`; [`SEVERAL`] where it is repeated.
 pub(crate) fn query_value<'a>(query: &'a str, name: &str) -> Option<Cow<'a, [u8]>> {
+    single(encoded(query, name)).map(|value| value.map_or(Cow::Borrowed(SEVERAL), decode))
+}
+
+/// The decoded values of all parameters called `name`.
+pub(crate) fn query_values<'a>(query: &'a str, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
+    encoded(query, name).map(decode)
+}
+
+fn encoded<'a>(query: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    single(pairs.filter(|(key, _)| *decode(key) == *name.as_bytes()).map(|(_, value)| value)).map(|value| {
-        match value {
-            Some(value) => decode(value),
-            None => Cow::Borrowed(SEVERAL),
-        }
-    })
+    pairs.filter(move |(key, _)| *decode(key) == *name.as_bytes()).map(|(_, value)| value)
 }
 
 /// `Some(None)` where there are several.
@@ -58,13 +62,18 @@ fn hex(digit: u8) -> Option<u8> {
 
 /// The value of the cookie called `name`, without the quotes that may be around it; [`SEVERAL`] where it is repeated.
 pub(crate) fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
+    single(cookie_values(headers, name)).map(|value| value.unwrap_or(SEVERAL))
+}
+
+/// The values of all cookies called `name`, likewise.
+pub(crate) fn cookie_values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a [u8]> {
     let pairs = headers.get_all(COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    let values = pairs.filter_map(|pair| {
+    pairs.filter_map(move |pair| {
         let equals = pair.iter().position(|byte| *byte == b'=')?;
         let (key, value) = pair.split_at_checked(equals)?;
-        (key.trim_ascii() == name.as_bytes()).then(|| value.get(1..).unwrap_or_default().trim_ascii())
-    });
-    single(values).map(|value| value.map_or(SEVERAL, unquoted))
+        (key.trim_ascii() == name.as_bytes())
+            .then(|| unquoted(value.get(1..).unwrap_or_default().trim_ascii()))
+    })
 }
 
 fn unquoted(value: &[u8]) -> &[u8] {
@@ -73,7 +82,7 @@ fn unquoted(value: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{COOKIE, Cow, HeaderMap, SEVERAL, cookie_value, query_value};
+    use super::{COOKIE, Cow, HeaderMap, SEVERAL, cookie_value, cookie_values, query_value, query_values};
 
     #[test]
     fn query_values_are_decoded_and_single() {
@@ -87,6 +96,16 @@ mod tests {
         assert_eq!(value("a b").as_deref(), Some(&b"7"[..]));
         assert_eq!(value("f"), None);
         assert!(matches!(query_value("a=plain", "a"), Some(Cow::Borrowed(b"plain"))), "nothing is copied");
+    }
+
+    #[test]
+    fn every_value_is_told() {
+        let found: Vec<_> = query_values("a=1&b=2&%61=x+y", "a").collect();
+        assert_eq!(found, [&b"1"[..], b"x y"]);
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE, "s=1; t=2; s=\"3\"".parse().unwrap());
+        headers.append(COOKIE, "s=4".parse().unwrap());
+        assert_eq!(cookie_values(&headers, "s").collect::<Vec<_>>(), [b"1", b"3", b"4"]);
     }
 
     #[test]

@@ -9,7 +9,8 @@
 
 local now = floor_div(clock, 1000)
 local blocks, command, field = KEYS[1], ARGV[1], ARGV[2]
-local version = redis.call('HGET', blocks, '') or '0'
+-- Whatever else somebody has put there is no version.
+local version = string.match(redis.call('HGET', blocks, '') or '', '^%d+$') or '0'
 if command == 'read' then
   if version == field then
     return { version }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use cupo_server::{Control, NotReloaded, PolicyText, Reloaded, Revision};
 
-use super::admin::redacted;
 use super::reload::{self, By, Reloader};
 
 /// The policies of the gateway, for administrators.
@@ -16,7 +15,7 @@ impl Control for Controlled {
     fn policy_text(&self) -> Option<PolicyText> {
         let in_force = self.reloader.in_force();
         let source = in_force.revision.source.as_ref()?;
-        Some(PolicyText { file: source.name().to_owned(), text: redacted(source.text()) })
+        Some(PolicyText { file: source.name().to_owned(), text: source.without_passwords()? })
     }
 
     fn reload(&self, who: &str) -> Result<Reloaded, NotReloaded> {

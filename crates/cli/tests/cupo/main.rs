@@ -3,6 +3,7 @@
 
 mod admin;
 mod admin_command;
+mod admin_doubts;
 mod administrator;
 mod agreement;
 mod answers;

@@ -142,3 +142,24 @@ fn who_starts_later_knows_what_is_blocked() {
         later[2].1.post("/v1/block", &json!({ "rule": "per-client", "parts": ["127.0.0.1"], "seconds": 60 }));
     assert!(again.json()["before_us"].as_u64().unwrap() > 500_000_000, "{again:?}");
 }
+
+#[test]
+fn what_others_write_into_the_hash_of_blocks_stops_nobody_from_blocking() {
+    let server = RedisServer::standalone().start();
+    let gateways = three(&server);
+    let key = json!({ "rule": "per-client", "parts": ["127.0.0.1"], "seconds": 600 });
+    for version in ["abc", "-1", "1.5", "", "0x10"] {
+        server.connect().command(&["HSET", "cupo:blocks", "", version, "junk", "999999999999999"]);
+        let blocked = gateways[0].1.post("/v1/block", &key);
+        assert_eq!(blocked.status, 200, "{version}: {blocked:?}");
+        let took = all_say(&gateways, now(), 403);
+        assert!(took <= SECOND + GRACE, "{took:?}");
+        server.connect().command(&["HSET", "cupo:blocks", "", version]);
+        let unblocked =
+            gateways[1].1.post("/v1/unblock", &json!({ "rule": "per-client", "parts": ["127.0.0.1"] }));
+        assert_eq!(unblocked.status, 200, "{version}: {unblocked:?}");
+        for (gateway, _) in &gateways {
+            until("it is lifted", || (get(gateway.address, "/").status != 403).then_some(()));
+        }
+    }
+}

@@ -2,11 +2,11 @@
 
 use super::request::Request;
 use super::route::Route;
-use super::{OnMissing, Policy};
+use super::{OnMissing, Policy, companions};
 use crate::attributes::Attributes;
 use crate::blocks::Known;
 use crate::key::{Context, Key};
-use crate::settled::Settled;
+use crate::settled::{Entry, Settled};
 use crate::time::Timestamp;
 
 impl Policy {
@@ -35,12 +35,19 @@ impl Policy {
             let own = route.as_ref().and_then(|route| rule.doubtful_route(route));
             let context = Context { route: own.as_ref().or(context.route), ..context };
             let shared = rule.on_missing == OnMissing::Shared;
-            let Ok(key) = rule.key.key(&Key::builder(&rule.name).build(), attributes, &context, shared)
-            else {
+            let prefix = Key::builder(&rule.name).build();
+            let Ok(key) = rule.key.key(&prefix, attributes, &context, shared) else {
                 continue;
             };
             if let Some(settled) = blocks.settle(&key, now) {
                 return Some(settled);
+            }
+            if blocks.names(&rule.name) {
+                let is_blocked = |key: &Key| blocks.left(key, now).is_some();
+                let found = companions::find(&rule.key, &key, &prefix, attributes, &context, is_blocked);
+                if let Some(key) = found {
+                    return Some(Settled::Blocked(Entry::Key(key.to_string().into())));
+                }
             }
             if rule.stop && rule.conditions.surely_match(&request) {
                 return None;

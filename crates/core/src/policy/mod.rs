@@ -5,6 +5,7 @@ mod applies;
 mod blocked;
 mod changes;
 mod check;
+mod companions;
 mod compile;
 mod conditions;
 mod cost;

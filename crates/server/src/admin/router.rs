@@ -72,8 +72,10 @@ impl Call {
     /// # Errors
     /// It is something else.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        serde_json::from_slice(&self.body)
-            .map_err(|error| Problem::bad_request(format!("The body is not what belongs here: {error}")))
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let what = without_value(&error.to_string());
+            Problem::bad_request(format!("The body is not what belongs here: {what}"))
+        })
     }
 
     /// The same, which may be left out.
@@ -233,6 +235,18 @@ where
     }
     let detail = "Say `Content-Type: application/json`.";
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not-json", "The body is not JSON", detail.into()))
+}
+
+/// What is wrong with a body, without the value that is in the wrong place: it may be a secret.
+fn without_value(error: &str) -> String {
+    let typed = |start: &str| error.starts_with(start);
+    if !typed("invalid type: ") && !typed("invalid value: ") {
+        return error.to_owned();
+    }
+    let value = error.find(['"', '`']);
+    let split = value.and_then(|at| error.split_at_checked(at)).zip(error.rsplit_once(", expected "));
+    let Some(((kind, _), (_, expected))) = split else { return error.to_owned() };
+    format!("{}, expected {expected}", kind.trim_end())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

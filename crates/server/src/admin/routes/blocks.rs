@@ -86,9 +86,13 @@ async fn change(
     span: Option<Duration>,
 ) -> Result<Reply, Problem> {
     let (admin, in_force) = (&call.admin, call.admin.limiter.in_force());
-    let named = name::find(in_force.policy(), rule, parts, None)?;
-    let key = ShownKey::of(rule, &named.key);
-    let changed = admin.limiter.block(&named.key, span).await.inspect_err(|error| {
+    let listed = if span.is_none() { listed(call, rule, parts).await? } else { None };
+    let named = match listed {
+        Some(key) => key,
+        None => name::find(in_force.policy(), rule, parts, None)?.key,
+    };
+    let key = ShownKey::of(rule, &named);
+    let changed = admin.limiter.block(&named, span).await.inspect_err(|error| {
         let (at, who) = (admin.limiter.now(), &call.bearer.name);
         admin.audit.record_doubt(at, who, what, key.target(), Value::Null, error);
     })?;
@@ -110,6 +114,13 @@ async fn change(
         before_us: before.map(micros),
         left_us: span.map(micros),
     })
+}
+
+/// The key that is blocked and shown as this. The policy may know its rule no more, or by another key.
+async fn listed(call: &Call, rule: &str, parts: &[String]) -> Result<Option<Key>, Problem> {
+    let list = call.admin.limiter.blocks().await?;
+    let mut keys = list.blocks.into_iter().map(|block| block.key);
+    Ok(keys.find(|key| key.rule_name() == rule.as_bytes() && key.said_parts() == parts))
 }
 
 /// Every key that is blocked.
