@@ -30,7 +30,7 @@ use crate::unix_socket::{self, SocketFile};
 const MOST_CONNECTIONS: usize = 64;
 
 /// How long a client may take for a head, or rest between requests; and for a handshake.
-const HEAD_TIME: Duration = Duration::from_secs(30);
+const HEAD_TIME: Duration = Duration::from_secs(10);
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// How long a connection may last in all, so that none holds its place for ever.
