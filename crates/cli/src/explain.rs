@@ -19,7 +19,7 @@ use crate::args::{ExplainArgs, ReachArgs};
 use crate::failure::Failure;
 use crate::jwt::Tokens;
 use crate::presentation;
-use crate::serve::status_path;
+use crate::serve::{health_path, status_path};
 use crate::store::{self, AnyStore};
 
 /// How long the store may take: nobody is waiting for this request.
@@ -71,6 +71,9 @@ fn locally(args: &ExplainArgs, file: &Path, mut question: Question) -> Result<Ex
     let mut answers = Answers::default().presentation(Arc::new(presentation::of(&config)?));
     if let Some(path) = status_path(&config.gateway) {
         answers = answers.status_at(path);
+    }
+    if let Some(path) = health_path(&config.gateway) {
+        answers = answers.health_at(&path);
     }
     if let Some(tokens) = &tokens {
         answers = answers.identify_by(tokens.verifier.clone());

@@ -13,6 +13,7 @@ use cupo_http::{Dialects, Identify, Presentation};
 pub struct Answers {
     pub(crate) presentation: Arc<Presentation>,
     pub(crate) status_path: Option<Arc<str>>,
+    pub(crate) health_path: Option<Arc<str>>,
     pub(crate) identify: Option<Arc<dyn Identify>>,
 }
 
@@ -34,6 +35,19 @@ impl Answers {
     #[must_use]
     pub fn status_at(self, path: &str) -> Self {
         Self { status_path: Some(normalise(path).into()), ..self }
+    }
+
+    /// Requests for `path`, in any spelling, are answered before they come to the layer, as a gateway's health endpoint is. Nothing but
+    /// [`ReloadHandle::explain`] goes by it.
+    #[must_use]
+    pub fn health_at(self, path: &str) -> Self {
+        Self { health_path: Some(normalise(path).into()), ..self }
+    }
+
+    /// With the [`health_at`](Self::health_at) of `other`, or none if that has none.
+    #[must_use]
+    pub fn health_as(self, other: &Self) -> Self {
+        Self { health_path: other.health_path.clone(), ..self }
     }
 
     /// Knows callers by this, such as the `JwtVerifier` of `cupo-http` (feature `jwt`): what it verifies feeds `user` and `claim(NAME)`.

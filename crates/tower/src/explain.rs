@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cupo_core::{Clock, Observer, Store};
+use cupo_core::{Clock, Observer, Store, normalise};
 use cupo_http::{BadQuestion, ExplainedRequest, Question};
 
 use crate::answers::{Bundle, ReloadHandle};
@@ -21,6 +21,13 @@ impl<S: Store, C: Clock, O: Observer> ReloadHandle<S, C, O> {
         let attributes = attributes(&bundle, &head, peer, Some(question.body_bytes), &identity);
         let explanation = self.engine.explain_under(Arc::clone(&bundle.in_force), &attributes).await;
         let explained = ExplainedRequest::new(&explanation, &attributes, &bundle.answers.presentation);
-        Ok(if status::is_asked(&bundle.answers, &head) { explained.of_status() } else { explained })
+        let health = bundle.answers.health_path.as_deref();
+        Ok(if health.is_some_and(|own| normalise(head.uri.path()) == own) {
+            explained.of_health()
+        } else if status::is_asked(&bundle.answers, &head) {
+            explained.of_status()
+        } else {
+            explained
+        })
     }
 }

@@ -35,7 +35,7 @@ use alarm::Alarm;
 use control::Controlled;
 pub(crate) use reload::LIVE;
 use reload::{Candidate, Reloader, Started};
-pub(crate) use settings::status_path;
+pub(crate) use settings::{health_path, status_path};
 use signals::Signals;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {

@@ -51,6 +51,11 @@ pub(super) fn forward(source: &GatewaySource, upstream: Upstream) -> ForwardSett
     settings
 }
 
+/// Where the health endpoint answers.
+pub(crate) fn health_path(source: &GatewaySource) -> Option<Cow<'static, str>> {
+    server(source).health_path
+}
+
 /// Where callers are told which limits apply to them.
 pub(crate) fn status_path(source: &GatewaySource) -> Option<&str> {
     match &source.status_path {

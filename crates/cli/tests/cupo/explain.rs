@@ -14,7 +14,7 @@ fn explain(policy: &PolicyFile, arguments: &[&str], stdin: &str) -> Ran {
     run(&[&["explain", "-c", &policy.path()], arguments].concat(), stdin)
 }
 
-fn explained(policy: &PolicyFile, arguments: &[&str]) -> Value {
+pub(crate) fn explained(policy: &PolicyFile, arguments: &[&str]) -> Value {
     let ran = explain(policy, &[arguments, &["--json"]].concat(), "");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
     serde_json::from_str(&ran.out).unwrap()
@@ -81,7 +81,7 @@ fn policy() -> PolicyFile {
     policy
 }
 
-fn rule<'a>(explained: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn rule<'a>(explained: &'a Value, name: &str) -> &'a Value {
     let rules = explained["rules"].as_array().unwrap();
     rules.iter().find(|rule| rule["name"] == name).unwrap()
 }

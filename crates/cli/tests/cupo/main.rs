@@ -17,6 +17,7 @@ mod docs;
 mod doubtful;
 mod exemptions;
 mod explain;
+mod explain_own;
 mod fuzzing;
 mod help;
 mod hostile;

@@ -97,11 +97,12 @@ pub(crate) fn draft(root: &Node, faults: &Faults) -> Option<Draft> {
     status::apart(&map, &gateway);
     let store = map.get("store").and_then(|value| store::store(&value)).unwrap_or_default();
     let admin = map.get("admin").and_then(|value| admin::admin(&value));
-    let trust = trust::trust(&map, &gateway);
+    let mut trust = trust::trust(&map, &gateway);
     let replicas = map.get("replicas").and_then(|value| value.integer(1, MAX_REPLICAS));
     let replicas = replicas.and_then(|replicas| u32::try_from(replicas).ok()).unwrap_or(1);
     let rules = map.need("rules", "rules: [{ name: all, key: ip, limit: 100/minute }]");
     let jwt = map.get("jwt").and_then(|value| jwt::jwt(&value));
+    trust.token_header = jwt.as_ref().and_then(|jwt| jwt.header.clone());
     let exemptions = ExemptionsSource { allow: entries(&map, "allow"), block: entries(&map, "block") };
     if map.get("jwt").is_none() {
         without_claims(rules.as_ref());

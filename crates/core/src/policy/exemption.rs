@@ -158,6 +158,12 @@ impl Exemptions {
         [&self.allow, &self.block].map(|list| list.iter().map(|entry| (&*entry.name, entry.to_string())))
     }
 
+    /// Whether an entry asks for a secret in the header of this name.
+    pub(super) fn has_secret_in(&self, header: &str) -> bool {
+        let mut entries = self.allow.iter().chain(&self.block);
+        entries.any(|entry| entry.secret.as_ref().is_some_and(|secret| &*secret.header == header))
+    }
+
     /// What the entries ask of requests.
     pub(super) fn needs(&self) -> Needs {
         let entries = self.allow.iter().chain(&self.block);

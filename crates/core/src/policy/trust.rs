@@ -18,6 +18,8 @@ pub struct Trust {
     /// The header in which trusted proxies say who the user is, in lower case; `x-user` unless said otherwise. From anybody
     /// else it does not count.
     pub user_header: String,
+    /// The header in which tokens are read, in lower case; none unless said otherwise. What explains a request hashes its value.
+    pub token_header: Option<String>,
 }
 
 impl Default for Trust {
@@ -28,6 +30,7 @@ impl Default for Trust {
             ipv6_prefix: 64,
             api_key_header: "x-api-key".to_owned(),
             user_header: "x-user".to_owned(),
+            token_header: None,
         }
     }
 }

@@ -73,9 +73,17 @@ impl Policy {
         Some(Unmet { condition, wants: wants.into(), has })
     }
 
+    /// Whether the header of this name carries secrets.
+    fn is_secret(&self, name: &str) -> bool {
+        SECRET.contains(&name)
+            || name == self.trust.api_key_header
+            || self.trust.token_header.as_deref() == Some(name)
+            || self.exemptions.has_secret_in(name)
+    }
+
     fn shown_header<A: Attributes + ?Sized>(&self, header: &Header, attributes: &A) -> Option<String> {
         let name = header.name();
-        let is_secret = SECRET.contains(&name) || *name == self.trust.api_key_header;
+        let is_secret = self.is_secret(name);
         let mut lines = Vec::new();
         let mut more = 0_usize;
         attributes.header_lines(name, &mut |line| {

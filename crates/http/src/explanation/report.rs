@@ -27,7 +27,7 @@ pub struct ExplainedRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_us: Option<u64>,
     /// `admit`, `deny` (wait), `impossible` (its cost never fits), `refuse` (whatever the limits say), `unavailable` (the store
-    /// cannot decide) or `status` (answered by the status endpoint, which no rule counts).
+    /// cannot decide), `status` or `health` (answered by the endpoint of this name, which no rule counts).
     pub verdict: String,
     /// The rule that decides: the one that refuses, or the one that has room for the fewest more such requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,10 +246,20 @@ impl ExplainedRequest {
     /// The answer to a question about the status endpoint, which no rule counts.
     #[must_use]
     pub fn of_status(self) -> Self {
+        self.answered_by("status", words::OF_STATUS)
+    }
+
+    /// The answer to a question about the health endpoint of a gateway, which no rule counts.
+    #[must_use]
+    pub fn of_health(self) -> Self {
+        self.answered_by("health", words::OF_HEALTH)
+    }
+
+    fn answered_by(self, endpoint: &str, says: &str) -> Self {
         let rules = self.rules.into_iter().map(|rule| ExplainedRule {
             applies: false,
             bearing: "settled".to_owned(),
-            says: words::OF_STATUS.to_owned(),
+            says: says.to_owned(),
             unmet: None,
             key: None,
             parts: Vec::new(),
@@ -263,7 +273,7 @@ impl ExplainedRequest {
             ..rule
         });
         Self {
-            verdict: "status".to_owned(),
+            verdict: endpoint.to_owned(),
             binding: None,
             retry_after_us: None,
             delay_us: 0,

@@ -25,7 +25,7 @@ impl fmt::Display for ExplainedRequest {
         let widest = self.rules.iter().map(|rule| rule.name.chars().count()).filter(|width| *width <= WIDEST);
         let width = widest.max().unwrap_or_default();
         self.rules.iter().try_for_each(|rule| write_rule(f, rule, width))?;
-        write_answer(f, &self.response, self.verdict == "status")
+        write_answer(f, &self.response, &self.verdict)
     }
 }
 
@@ -42,6 +42,9 @@ impl ExplainedRequest {
         let rest = match (self.verdict.as_str(), because) {
             ("status", _) => {
                 "ANSWERED here: the status endpoint tells how the caller stands, and takes nothing".to_owned()
+            }
+            ("health", _) => {
+                "ANSWERED here: the health endpoint tells how the gateway does, and takes nothing".to_owned()
             }
             ("admit", Some(because)) => format!("ADMITTED: {because}"),
             ("admit", None) => {
@@ -164,14 +167,15 @@ fn then(would: &ExplainedDecision, rule: &ExplainedRule) -> String {
     }
 }
 
-fn write_answer(f: &mut fmt::Formatter<'_>, answer: &ExplainedAnswer, is_status: bool) -> fmt::Result {
+fn write_answer(f: &mut fmt::Formatter<'_>, answer: &ExplainedAnswer, verdict: &str) -> fmt::Result {
     f.write_str("\nanswer\n")?;
     let status = answer.status.map(|status| {
         let name = StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
         format!("{status} {}", name.unwrap_or_default())
     });
     match (&status, answer.headers.is_empty()) {
-        _ if is_status => f.write_str("  the limits of the caller, as JSON\n")?,
+        _ if verdict == "status" => f.write_str("  the limits of the caller, as JSON\n")?,
+        _ if verdict == "health" => f.write_str("  how the gateway does, as JSON\n")?,
         (Some(status), _) => writeln!(f, "  {}", status.trim_end())?,
         (None, true) => f.write_str("  the upstream's, as it is\n")?,
         (None, false) => f.write_str("  the upstream's, with\n")?,

@@ -11,6 +11,8 @@ use crate::peer::Peer;
 
 pub(super) const OF_STATUS: &str = "is not asked: the status endpoint answers";
 
+pub(super) const OF_HEALTH: &str = "is not asked: the health endpoint answers";
+
 pub(super) fn verdict(outcome: Result<&Outcome, &StoreError>) -> &'static str {
     match outcome {
         Err(_) => "unavailable",

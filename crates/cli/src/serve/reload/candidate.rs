@@ -38,6 +38,9 @@ impl Candidate {
         if let Some(path) = settings::status_path(&config.gateway) {
             answers = answers.status_at(path);
         }
+        if let Some(path) = settings::health_path(&config.gateway) {
+            answers = answers.health_at(&path);
+        }
         if let Some(tokens) = &tokens {
             answers = answers.identify_by(tokens.verifier.clone());
         }

@@ -312,7 +312,9 @@ impl Reloader {
         if let Some(forward) = next.forward.as_ref().filter(|next| !same(&self.forwarding.settings(), next)) {
             self.forwarding.swap(forward.clone());
         }
-        self.handle.swap(Arc::clone(&next.policy), next.answers.clone());
+        // Where the health endpoint answers waits for a restart.
+        let answers = next.answers.clone().health_as(&self.handle.answers());
+        self.handle.swap(Arc::clone(&next.policy), answers);
         let entry = Entry { revision: Arc::clone(next), since: self.clock.now(), by: by.clone(), rollback };
         let before = {
             let mut shown = self.shown.lock();
