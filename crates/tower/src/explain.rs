@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cupo_core::{Clock, Observer, Store, normalise};
 use cupo_http::{BadQuestion, ExplainedRequest, Question};
+use http::Method;
 
 use crate::answers::{Bundle, ReloadHandle};
 use crate::decide::{attributes, identify};
@@ -21,10 +22,13 @@ impl<S: Store, C: Clock, O: Observer> ReloadHandle<S, C, O> {
         let attributes = attributes(&bundle, &head, peer, Some(question.body_bytes), &identity);
         let explanation = self.engine.explain_under(Arc::clone(&bundle.in_force), &attributes).await;
         let explained = ExplainedRequest::new(&explanation, &attributes, &bundle.answers.presentation);
+        // The status endpoint refuses whoever is blocked, as any request of theirs is.
+        let is_blocked = matches!(head.method, Method::GET | Method::HEAD)
+            && bundle.in_force.policy().blocks_caller(&attributes);
         let health = bundle.answers.health_path.as_deref();
         Ok(if health.is_some_and(|own| normalise(head.uri.path()) == own) {
             explained.of_health()
-        } else if status::is_asked(&bundle.answers, &head) {
+        } else if status::is_asked(&bundle.answers, &head) && !is_blocked {
             explained.of_status()
         } else {
             explained

@@ -55,6 +55,18 @@ fn a_gateway_that_runs_tells_its_health_endpoint_as_it_answers() {
 }
 
 #[test]
+fn who_is_blocked_is_refused_by_the_status_endpoint_too() {
+    let policy = PolicyFile::new(&format!("block: [{{ name: gone, client: 192.0.2.0/24 }}]\n{RULE}"));
+    let asked =
+        |peer, method| explained(&policy, &["--path", "/rate-limit-status", "--peer", peer, "-X", method]);
+    let blocked = asked("192.0.2.7", "GET");
+    assert_eq!(blocked["settled"]["entry"], "gone", "{blocked}");
+    assert_eq!(blocked["response"]["status"], 403, "{blocked}");
+    assert_eq!(asked("192.0.2.7", "POST")["verdict"], "status", "whoever asks so is told how to ask");
+    assert_eq!(asked("198.51.100.7", "GET")["verdict"], "status");
+}
+
+#[test]
 fn headers_with_secrets_are_hashed_wherever_a_condition_asks_for_them() {
     let policy = PolicyFile::new(
         r#"

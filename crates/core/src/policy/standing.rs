@@ -62,6 +62,14 @@ impl Policy {
         Ok(found)
     }
 
+    /// Whether every request of the caller who sent this one is blocked, whatever its method, path and headers.
+    #[must_use]
+    pub fn blocks_caller<A: Attributes + ?Sized>(&self, attributes: &A) -> bool {
+        let caller = self.caller(attributes);
+        let request = Request::new(attributes, self.needs, caller.tier);
+        matches!(self.settle_always(&request, &caller), Some(Settled::Blocked(_)))
+    }
+
     fn anywhere<A: Attributes + ?Sized>(
         &self,
         request: &Request<'_, A>,
