@@ -125,7 +125,12 @@ impl<S: Store, C: Clock, O: Observer> ReloadHandle<S, C, O> {
         let mut next = Current::new(answers);
         self.engine.swap_policy_with(policy, |in_force| {
             next.with = Some(Arc::clone(in_force));
-            self.current.store(Arc::new(next.clone()));
+            // Whoever swaps at the same time and is slower comes again with a later generation; until then he must not put an
+            // earlier one in place of what is in force.
+            self.current.rcu(|current| match &current.with {
+                Some(with) if with.generation() >= in_force.generation() => Arc::clone(current),
+                _ => Arc::new(next.clone()),
+            });
         });
     }
 
