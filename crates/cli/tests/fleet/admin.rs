@@ -14,7 +14,7 @@ use crate::upstream;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What a busy machine may take longer.
-const GRACE: Duration = Duration::from_millis(700);
+const GRACE: Duration = Duration::from_millis(300);
 
 const RULES: &str = "admin: { listen: 127.0.0.1:0 }\nrules:\n  - { name: per-client, key: ip, limit: 6/1000d }\n  \
     - { name: bucket, match: { path: /b }, key: header(x-who), limit: { algorithm: token_bucket, capacity: 4, refill: 1/1000d } }\n";
